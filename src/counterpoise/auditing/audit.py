@@ -16,6 +16,7 @@ from counterpoise._base.checks import check_choice, check_confidence, check_coun
 from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals.binding import (
+    NEEDED_BY,
     PreparedPredictions,
     Views,
     name_in_errors,
@@ -28,7 +29,7 @@ from counterpoise.goals.classes import as_labels, distinct_labels, find_classes,
 from counterpoise.goals.expressions import Goal, WorstOf, terms_of
 from counterpoise.goals.parsing import as_goals
 from counterpoise.goals.population import GoalOutcome, measure_goal, shortage, tighten_goal
-from counterpoise.goals.tables import Table, as_tables, table_of, with_train
+from counterpoise.goals.tables import NoLargestValue, Table, as_tables, table_of, with_train
 from counterpoise.goals.terms import NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
@@ -318,15 +319,29 @@ def audit(
     return audit_predictions(all_goals, prepare(predictions, data, kind=kind, **options))
 
 
-def audit_predictions(goals: Sequence[Goal], prepared: PreparedPredictions, *, quick: bool = False) -> Audit:
+def audit_predictions(
+    goals: Sequence[Goal], prepared: PreparedPredictions, *, quick: bool = False, needs_limits: bool = True
+) -> Audit:
     """Audit labels that were checked already, against goals that carry a confidence.
 
     Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take a while.
     A goal on rows of which there are none, as the recall of a group without positives, is undecided, and its note says
-    why; the others have their verdicts.
+    why; the others have their verdicts. So is one on amounts without a ``largest_value``, unless it ``needs_limits``.
     """
-    each = zip(goals, risk_of_each(goals), strict=True)
-    return Audit(_audit_goal(goal, prepared, risk, quick=quick) for goal, risk in each)
+
+    def audit_one(goal: Goal, risk: float) -> GoalAudit:
+        try:
+            return _audit_goal(goal, prepared, risk, quick=quick)
+        except NoLargestValue as error:
+            if needs_limits:
+                raise
+            note = str(error).partition(NEEDED_BY)[0].rstrip(".")
+        check = goal.evaluate_where_possible(prepared)
+        ends: tuple[float, float] = -math.inf, math.inf
+        counts = tuple((name, prepared.views.table(name).n_samples) for name in goal.datasets)
+        return GoalAudit(goal, check.value, *ends, goal.bound, -math.inf, UNDECIDED, counts, note, worst=check.worst)
+
+    return Audit(audit_one(goal, risk) for goal, risk in zip(goals, risk_of_each(goals), strict=True))
 
 
 def tighten(

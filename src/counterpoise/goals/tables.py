@@ -99,6 +99,10 @@ def count_missing(values: AnyArray) -> int:
 MISSING = "(missing)"  # the text of a value that is missing; no column may hold it as a value of its own
 
 
+class NoLargestValue(ValueError):  # noqa: N818 - named for what it reports
+    """Amounts without a known limit, which say nothing sure about a population."""
+
+
 class Levels(NamedTuple):
     """The distinct texts of a column, and which of them each row has."""
 
@@ -307,7 +311,7 @@ class Table:
         limit = limits.get(column) if isinstance(limits, dict) else limits
         row = int(amounts.argmax())
         if limit is None:
-            raise ValueError(
+            raise NoLargestValue(
                 f"Dataset {name!r} needs largest_value, the largest amount in column {column!r} that a row of its "
                 f"population can have: rows that were not drawn may have more than these (at most {amounts[row]:g}). "
                 f"Pass it: largest_value={{{column!r}: ...}}, data.largest_value in a goals file, --largest-value "

@@ -376,7 +376,7 @@ def _column_faults(data: DataSettings, split: str | None) -> Faults:
     for place, name in ((("splits", "column"), split), (("data", "ids"), data.ids)):
         if name in (data.target, *(data.columns or ())):
             yield place, f"expected a column that is no feature and not the target; got {name!r}."
-    for key in ("columns", "groups", "drop", "categorical"):
+    for key in ("columns", "groups", "drop", "categorical", "amounts"):
         names = getattr(data, key) or []
         if data.target in names:
             yield ("data", key), f"expected columns beside the target; got the target {data.target!r}."

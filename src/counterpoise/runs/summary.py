@@ -132,7 +132,9 @@ def audit_words(audit: Audit) -> dict[str, Any]:
         values: dict[str, Any] = row._asdict()
         values |= {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
         limits = dict(values.pop("largest_weights"))  # only where rows have weights
-        goals.append(values | {"largest_weights": limits} if limits else values)
+        amounts = dict(values.pop("largest_values"))  # only where goals count amounts
+        values |= {"largest_weights": limits} if limits else {}
+        goals.append(values | {"largest_values": amounts} if amounts else values)
     return {"holds": audit.holds, "confidence": audit.confidence, "goals": goals}
 
 
