@@ -883,6 +883,7 @@ class Explorer {
     const column = select("Group", [], () => { values(); compose(); });
     const value = select("Value", [], () => compose());
     const classes = select("Class", [["", `positive (${labels.positive})`], [labels.negative, labels.negative]], () => compose());
+    const amount = select("Counting", [], () => compose());
     const sense = select("Must be", [[">=", "at least"], ["<=", "at most"]], () => compose());
     const help = el("p", { class: "muted", "aria-live": "polite" });
     const setOptions = (box, entries) => {
@@ -903,6 +904,9 @@ class Explorer {
     const groups = () => {
       const known = Object.keys(groupsOf(dataset.box.value)).map((name) => [name, name]);
       setOptions(column.box, form()?.by ? known : [["", "all rows"], ...known]);
+      const amounts = data.find((one) => one.name === dataset.box.value).amounts || [];
+      setOptions(amount.box, [["", "rows"], ...amounts.map((name) => [name, `amounts of ${name}`])]);
+      amount.field.hidden = !amounts.length;
       values();
     };
     const values = () => {
@@ -915,7 +919,8 @@ class Explorer {
       const where = column.box.value && !kind?.by ? `${quoted(column.box.value)}=${quoted(value.box.value)}` : "";
       const of = classes.box.value && !classes.field.hidden ? `of=${quoted(classes.box.value)}` : "";
       const by = kind?.by ? `by=${quoted(column.box.value)}` : "", rows = dataset.box.value === "train" ? "" : quoted(dataset.box.value);
-      const parts = [kind && takes ? metric.box.value : "", rows, where, of, by].filter(Boolean).join(", ");
+      const counting = amount.box.value ? `value=${quoted(amount.box.value)}` : "";
+      const parts = [kind && takes ? metric.box.value : "", rows, where, of, counting, by].filter(Boolean).join(", ");
       const name = kind ? kind.name : metric.box.value, bound = { "<=": 0.1, ">=": 0.8 }[kind?.sense] ?? 0.5;
       input.value = `${name}${parts && `(${parts})`} ${sense.box.value} ${bound}`;
       help.textContent = [kind, takes ? rate : null].filter(Boolean).map((one) => `${one.name}: ${one.meaning}.`).join(" ");
@@ -924,7 +929,7 @@ class Explorer {
     const list = el("datalist", { id: freshId("words") }), problem = el("pre", { class: "error", role: "alert" });
     const id = freshId("goal");
     const input = el("input", { type: "text", id, list: list.id, autocomplete: "off", spellcheck: "false", oninput: () => complete() });
-    const names = [...this.hello.words, ...data.map((one) => one.name), ...new Set(data.flatMap((one) => Object.keys(one.columns)))];
+    const names = [...this.hello.words, ...data.map((one) => one.name), ...new Set(data.flatMap((one) => [...Object.keys(one.columns), ...(one.amounts || [])]))];
     const complete = () => {
       const start = /[A-Za-z_0-9]*$/.exec(input.value)[0];
       const matches = start ? names.filter((name) => name.startsWith(start) && name !== start).slice(0, 12) : [];
@@ -945,7 +950,7 @@ class Explorer {
     shapes();
     compose();
     return el("details", {}, el("summary", {}, "Add a goal"),
-      el("form", { onsubmit: add }, el("div", { class: "bar" }, [phrase, metric, dataset, column, value, classes, sense].map((one) => one.field)), help,
+      el("form", { onsubmit: add }, el("div", { class: "bar" }, [phrase, metric, dataset, column, value, classes, amount, sense].map((one) => one.field)), help,
         el("label", { for: id }, "Goal as text"), input, list, problem, el("button", { class: "main" }, "Add")));
   }
 
