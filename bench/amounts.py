@@ -5,7 +5,8 @@ Usage: python bench/amounts.py [--splits 10]
 A client's amount is the credit limit. The goal is to flag clients with 60 % of the money of those who default. By hand:
 LightGBM is trained with the amounts of those who default, times a factor, as sample weights, and decides at 0.5; the
 factor is the least of ``FACTORS`` that recalls 60 % on a fifth of the training rows. Ours: the same LightGBM without
-weights, ``recall(value=LIMIT_BAL) >= 0.6``, with and without margins. Printed: means over random splits of the money
+weights, ``recall(value=LIMIT_BAL) >= 0.6``, with and without margins, and the same beside a LightGBM with weights, of
+which the better one is chosen. Printed: means over random splits of the money
 recalled and of the error on test rows, and in how many splits the goal holds there. It needs LightGBM.
 """
 
@@ -26,6 +27,7 @@ from papers.datasets import load_dataset
 
 GOAL, AMOUNT = 0.6, "LIMIT_BAL"
 FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+MIDDLE = 3.0  # a factor that is not tuned
 SETTINGS = {"n_estimators": 100, "num_leaves": 15, "learning_rate": 0.05, "n_jobs": 1, "verbose": -1}
 
 
@@ -33,6 +35,15 @@ def by_hand(X: Any, y: Any, amounts: Any, factor: float) -> LGBMClassifier:
     """Return LightGBM trained with amounts as weights of those who default."""
     weights = np.where(y == 1, factor * amounts / amounts.mean(), 1.0)
     return LGBMClassifier(**SETTINGS).fit(X, y, sample_weight=weights)
+
+
+class WeightedLightGBM(LGBMClassifier):
+    """LightGBM that weights those who default by their amounts."""
+
+    def fit(self, X: Any, y: Any) -> "WeightedLightGBM":
+        """Train with the amounts in X."""
+        amounts = X[AMOUNT].to_numpy(dtype=np.float64)
+        return super().fit(X, y, sample_weight=np.where(y == 1, MIDDLE * amounts / amounts.mean(), 1.0))
 
 
 def recalled(decisions: Any, y: Any, amounts: Any) -> float:
@@ -70,6 +81,11 @@ def main() -> None:
             LGBMClassifier(**SETTINGS), goals=[goal], random_state=seed
         ).fit(X, y),
     }
+    models = [("plain", LGBMClassifier(**SETTINGS)), ("weighted", WeightedLightGBM(**SETTINGS))]
+    for name, confidence in (("both models, no margin", None), ("both models, 0.9", 0.9)):
+        methods[name] = lambda X, y, _amounts, seed, level=confidence: GoalClassifier(
+            models, goals=[goal], confidence=level, random_state=seed
+        ).fit(X, y)
     results = {name: [] for name in methods}
     for seed in range(n_splits):
         train, test = train_test_split(np.arange(len(y)), test_size=0.5, random_state=seed, stratify=y)
