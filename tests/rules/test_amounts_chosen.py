@@ -115,3 +115,40 @@ def test_the_best_rule_is_that_of_trying_all(seed):
     assert all(check.holds for check in model.check_goals())
     assert rows.objective(objective, decisions) == pytest.approx(best, abs=1e-9 * scale)
     assert model.value_ == pytest.approx(best, abs=1e-9 * scale)
+
+
+def test_a_plan_of_a_total_is_refused():
+    rows = Rows(1)
+    with pytest.raises(ValueError, match="A plan is about rates and means; got total"):
+        cp.plan("total(value=profit) >= 1", y=rows.y, scores=rows.score, sensitive_features=rows.columns)
+
+
+GOALS = ["recall(value=amount) >= 0.7", "cost({1->0: amount, 0->1: 20}) <= 22", "total(value=profit) >= 10000"]
+
+
+def held_on_new_rows(goal, seeds, n_rows=1500, confidence=0.9):
+    """Return in how many samples the rule that is chosen with margins meets a goal on the population."""
+    rng, n = np.random.default_rng(0), 40_000
+    y = (rng.random(n) < 0.4).astype(int)
+    score, amount = rng.normal(size=n) + 1.2 * y, rng.lognormal(4, 0.8, n)
+    columns = {"amount": amount, "profit": np.where(y == 1, amount, -amount)}
+    held = 0
+    for seed in seeds:
+        at = np.random.default_rng(seed).integers(0, n, n_rows)
+        model = cp.GoalClassifier([Score().fit(None, y)], goals=[goal], cv="prefit", confidence=confidence)
+        own = {name: values[at] for name, values in columns.items()}
+        model.fit(score[at][:, None], y[at], sensitive_features=own)
+        decided, share = model.predict(score[:, None]), n_rows / n
+        if "recall" in goal:
+            held += (amount * y * decided).sum() / (amount * y).sum() >= 0.7
+        elif "cost" in goal:
+            held += (amount * y * (1 - decided) + 20 * (1 - y) * decided).mean() <= 22
+        else:
+            held += share * (columns["profit"] * decided).sum() >= 10000
+    return held
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_margins_of_amounts_make_goals_hold_on_the_population(goal):
+    n_samples = 20
+    assert held_on_new_rows(goal, range(n_samples)) >= n_samples * 0.9 - 3 * np.sqrt(n_samples * 0.09)
