@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import counterpoise as cp
@@ -74,6 +75,12 @@ class Rows:
                 (w * a * d)[women].sum() / (w * a)[women].sum() - share
             ),
         }
+
+    def goals_at_once(self):
+        """Return the goals that are one linear limit each, made once."""
+        if not hasattr(self, "_linear"):
+            self._linear = {text: limit for text, limit in self.goals().items() if "max_difference" not in text}
+        return self._linear
 
     def objective(self, text, d):
         if text is None:
@@ -152,3 +159,50 @@ def held_on_new_rows(goal, seeds, n_rows=1500, confidence=0.9):
 def test_margins_of_amounts_make_goals_hold_on_the_population(goal):
     n_samples = 20
     assert held_on_new_rows(goal, range(n_samples)) >= n_samples * 0.9 - 3 * np.sqrt(n_samples * 0.09)
+
+
+class Said(ClassifierMixin, BaseEstimator):
+    """Says one column of X."""
+
+    def __init__(self, place=0):
+        self.place = place
+
+    def fit(self, X, y):  # noqa: ARG002 - as all do
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[np.asarray(X)[:, self.place].astype(int)]
+
+
+def written_out(rows, said, texts, objective):
+    """Return the value of the best mixture of models by HiGHS, None where none meets the goals."""
+    goals = rows.goals_at_once()
+    matrix = np.array([[goals[text](d) for d in said.T] for text in texts])  # at most 0, linear in the mixture
+    costs = np.array([rows.objective(objective, d) for d in said.T])
+    scale = np.abs(costs).max()
+    ones = np.ones((1, said.shape[1]))
+    solution = linprog(costs / scale, matrix, np.zeros(len(texts)), ones, [1.0], method="highs")
+    return solution.fun * scale if solution.status == 0 else None
+
+
+@pytest.mark.parametrize("seed", some_fast(range(200), 20))
+def test_the_best_mixture_is_that_of_a_program_written_out(seed):
+    rows = Rows(seed + 1000)
+    said = rows.rng.integers(0, 2, (rows.n, 5)).astype(float)
+    said[:, 0] = np.where(rows.rng.random(rows.n) < 0.8, rows.y, 1 - rows.y)
+    texts = rows.rng.choice(list(rows.goals_at_once()), size=2, replace=False).tolist()
+    objective = None if seed % 2 else "-1 * total(value=profit)"
+    best = written_out(rows, said, texts, objective)
+    models = [Said(place).fit(said, rows.y) for place in range(said.shape[1])]
+    settings = {"alpha": 1.0} if objective is None else {"objective": objective}
+    model = cp.MixtureClassifier(models, goals=texts, **settings)
+    fit = {"sample_weight": rows.weight, "sensitive_features": rows.columns}
+    if best is None:
+        with pytest.raises(InfeasibleGoals):
+            model.fit(said, rows.y, **fit)
+        return
+    model.fit(said, rows.y, **fit)
+    scale = np.abs(rows.w * rows.profit).sum() if objective else 1.0
+    assert all(check.holds for check in model.check_goals())
+    assert model.value_ == pytest.approx(best, abs=1e-6 * scale)
