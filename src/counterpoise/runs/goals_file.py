@@ -365,6 +365,11 @@ def _data_faults(settings: RunSettings) -> Faults:
         if limit is not None and data.weights is None:
             message = "expected data.weights too, the column whose weights it limits; got a limit alone."
             yield (*table, "largest_weight"), message
+    if data.amounts and data.sample is not None:
+        message = (
+            "rows that are read in parts (data.sample) are kept as counts, without amounts; got both. Leave one out."
+        )
+        yield ("data", "amounts"), message
     yield from _column_faults(data, settings.splits.column)
     for number, model in enumerate(settings.method.models):
         if model.name == DEPLOYED and data.baseline_model is None:
