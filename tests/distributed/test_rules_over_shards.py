@@ -139,3 +139,44 @@ def test_rows_of_different_weights_have_no_margins_over_shards():
             mix_over(model, shards)
     assert model.confidence_ is None
     assert model.check_goals()[0].holds
+
+
+AMOUNT = RNG.integers(1, 30, N_ROWS).astype(float)
+AMOUNT_CASES = {
+    "money": {"alpha": 1.0, "goals": ["recall(value=amount) >= 0.75"]},
+    "cost": {"alpha": 1.0, "goals": ["cost({1->0: amount, 0->1: 5}) <= 2.5"]},
+    "total": {"objective": "-1 * total(value=amount)", "goals": ["positive_rate(value=amount) <= 0.3"]},
+    "limit": {"alpha": 1.0, "goals": ["total(sex=F, value=amount) <= 1500"], "by": "sex"},
+}
+
+
+def _name_amounts(shard):
+    shard["columns"] = {"sex": shard.pop("sex"), "amount": shard.pop("amount")}
+
+
+def _chosen_for_amounts(n_shards, weights=None, **settings):
+    model = GoalClassifier([FEW], cv="prefit", random_state=0, **settings)
+    parts = {} if weights is None else {"sample_weight": weights}
+    rows = cut(n_shards, X=X, y=Y, sex=SEX, amount=AMOUNT, scores=FEW[:, None], **parts)
+    with opened("threads", rows) as shards:
+        shards.change("columns", _name_amounts)
+        return mix_over(model, shards)
+
+
+@pytest.mark.parametrize("confidence", [None, 0.9])
+@pytest.mark.parametrize("name", AMOUNT_CASES)
+def test_amounts_are_counted_over_shards_as_on_one_machine(name, confidence):
+    first = _chosen_for_amounts(1, confidence=confidence, **AMOUNT_CASES[name])
+    other = _chosen_for_amounts(3, confidence=confidence, **AMOUNT_CASES[name])
+    assert (other.rules_, other.value_) == (first.rules_, first.value_)
+    twin = GoalClassifier([FEW], cv="prefit", random_state=0, confidence=confidence, **AMOUNT_CASES[name])
+    twin.fit(X, Y, sensitive_features={"sex": SEX, "amount": AMOUNT})
+    scale = AMOUNT.sum() if name == "total" else 1.0
+    tolerance = 2e-4 if confidence is None else 0.02  # resamples differ
+    np.testing.assert_allclose(first.value_, twin.value_, atol=tolerance * scale)
+    assert all(check.holds for check in first.check_goals())
+
+
+def test_a_total_of_weighted_rows_is_refused_over_shards():
+    with pytest.raises(ValueError, match="Over shards a total needs rows that weigh the same"):
+        _chosen_for_amounts(2, WEIGHTS, alpha=1.0, goals=["total(value=amount) <= 1500"])

@@ -265,7 +265,8 @@ WRONG = {
     "cost of a class": ("cost(of=cat, {cat->dog: 1}) <= 0.5", ValueError, "names its classes itself"),
     "cost twice": ("cost({cat->dog: 1, cat->dog: 2}) <= 0.5", ValueError, "named once; cat->dog occurs twice"),
     "cost of no class": ("cost({cat->cow: 1}) <= 0.5", UnknownValue, "Unknown class 'cow'"),
-    "cost of words": ("cost({cat->dog: much}) <= 0.5", ValueError, "expected a number"),
+    "cost of a column": ("cost({cat->dog: much}) <= 0.5", UnknownName, "Unknown column 'much'"),
+    "cost of a sign": ("cost({cat->dog: (}) <= 0.5", ValueError, "expected a number, or the name of a column"),
     "abs of a number": ("abs(2) + recall <= 0.5", ValueError, "abs takes a rate"),
 }
 

@@ -143,7 +143,9 @@ def test_margins_for_new_rows_stand_in_the_result_and_the_report(fit):
     assert [goal.bound for goal in run.model().goals_] == [0.6]
     page = write_report(run.folder).read_text(encoding="utf-8")
     assert f"Decisions aim at {entry.margin.value:.4f} on the rows they were chosen on" in page
-    assert "all goals together, with a confidence of 0.8 (reached by the margins; the audit is a separate check)" in page
+    assert (
+        "all goals together, with a confidence of 0.8 (reached by the margins; the audit is a separate check)" in page
+    )
     again = rebalance_run(open_run(run.folder), goals=["recall >= 0.5"], output=run.folder.parent / "less")
     assert again.result().goals[0].margin.value > 0.5
 

@@ -16,6 +16,7 @@ from counterpoise._base.checks import check_choice, check_confidence, check_coun
 from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.goals.binding import (
+    NEEDED_BY,
     PreparedPredictions,
     Views,
     name_in_errors,
@@ -25,10 +26,10 @@ from counterpoise.goals.binding import (
 )
 from counterpoise.goals.bound_goals import check_denominators, risk_of_each
 from counterpoise.goals.classes import as_labels, distinct_labels, find_classes, known_labels
-from counterpoise.goals.expressions import Goal, WorstOf
+from counterpoise.goals.expressions import Goal, WorstOf, terms_of
 from counterpoise.goals.parsing import as_goals
 from counterpoise.goals.population import GoalOutcome, measure_goal, shortage, tighten_goal
-from counterpoise.goals.tables import Table, as_tables, table_of, with_train
+from counterpoise.goals.tables import NoLargestValue, Table, as_tables, table_of, with_train
 from counterpoise.goals.terms import NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
@@ -56,6 +57,7 @@ class GoalAudit(NamedTuple):
     largest_weights: tuple[tuple[str, float], ...] = ()  # that rows of each weighted dataset are taken to have
     worst: str = ""  # of several rates the one that the estimate is of
     left_out: tuple[str, ...] = ()  # groups or classes with fewer rows than min_rows asks for
+    largest_values: tuple[tuple[str, float], ...] = ()  # that amounts of each column are taken to have at most
 
     @property
     def has_estimate(self) -> bool:
@@ -119,7 +121,10 @@ class Audit(tuple[GoalAudit, ...]):
     def promise(self) -> str:
         """Return how surely the verdicts are right, and where rows are weighted, if what."""
         limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
-        condition = " and ".join(f"no row of {name} weighs more than {most:g}" for name, most in limits)
+        conditions = [f"no row of {name} weighs more than {most:g}" for name, most in limits]
+        amounts = dict.fromkeys(limit for row in self for limit in row.largest_values)
+        conditions += [f"no amount in {column} is above {most:g}" for column, most in amounts]
+        condition = " and ".join(conditions)
         surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
         scope = " of the groups and classes that these rows hold" if any(row.worst for row in self) else ""
         return f"{surely}{scope} if {condition}." if condition else f"{surely}{scope}."
@@ -148,6 +153,7 @@ def certify(
     confidence: float | None = None,
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
+    largest_value: float | Mapping[str, float] | None = None,
     pos_label: Any = None,
     defer_label: Any = None,
     classes: ArrayLike | None = None,
@@ -176,6 +182,9 @@ def certify(
         The largest weight that a row of the population can have, in the units of ``sample_weight``, known before the
         rows were drawn. Needed unless all weights are equal; the verdicts are right for every population that keeps to
         it.
+    largest_value : float or dict from columns to floats, optional
+        The same for the amounts that goals count, as ``recall(value=amount)`` does: the largest amount that a row of
+        the population can have.
     pos_label : label, optional
         The positive class; by default the model's own ``pos_label``, else the last of the sorted classes.
     defer_label : label, optional
@@ -212,6 +221,7 @@ def certify(
     All verdicts are right together with confidence 0.95.
     """
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    weights["largest_value"] = largest_value
     has_rows = any(part is not None for part in (X, y, sensitive_features, *weights.values()))
     tables = with_train(Table(X, y, sensitive_features, **weights) if has_rows else None, datasets)
     if not tables:
@@ -248,6 +258,7 @@ def audit(
     baseline: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
+    largest_value: float | Mapping[str, float] | None = None,
     confidence: float | None = None,
     pos_label: Any = None,
     classes: ArrayLike | None = None,
@@ -265,7 +276,7 @@ def audit(
     data : array of true labels, Table, or dict of Tables by dataset
         Held-out rows: the classifier was neither fitted nor chosen on them. An array, or a single table, is the dataset
         ``train``.
-    sensitive_features, baseline, sample_weight, largest_weight
+    sensitive_features, baseline, sample_weight, largest_weight, largest_value
         Columns, baseline predictions and weights of the rows, where ``data`` is an array of labels; as for ``Table``.
     confidence, pos_label
         As for ``certify``.
@@ -298,6 +309,7 @@ def audit(
     """
     all_goals = add_confidence(goals, confidence)
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+    weights["largest_value"] = largest_value
     if not isinstance(data, (Table, Mapping)):
         data = Table(None, data, sensitive_features, baseline, **weights)
     elif any(part is not None for part in (sensitive_features, baseline, *weights.values())):
@@ -309,15 +321,29 @@ def audit(
     return audit_predictions(all_goals, prepare(predictions, data, kind=kind, **options))
 
 
-def audit_predictions(goals: Sequence[Goal], prepared: PreparedPredictions, *, quick: bool = False) -> Audit:
+def audit_predictions(
+    goals: Sequence[Goal], prepared: PreparedPredictions, *, quick: bool = False, needs_limits: bool = True
+) -> Audit:
     """Audit labels that were checked already, against goals that carry a confidence.
 
     Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take a while.
     A goal on rows of which there are none, as the recall of a group without positives, is undecided, and its note says
-    why; the others have their verdicts.
+    why; the others have their verdicts. So is one on amounts without a ``largest_value``, unless it ``needs_limits``.
     """
-    each = zip(goals, risk_of_each(goals), strict=True)
-    return Audit(_audit_goal(goal, prepared, risk, quick=quick) for goal, risk in each)
+
+    def audit_one(goal: Goal, risk: float) -> GoalAudit:
+        try:
+            return _audit_goal(goal, prepared, risk, quick=quick)
+        except NoLargestValue as error:
+            if needs_limits:
+                raise
+            note = str(error).partition(NEEDED_BY)[0].rstrip(".")
+        check = goal.evaluate_where_possible(prepared)
+        ends: tuple[float, float] = -math.inf, math.inf
+        counts = tuple((name, prepared.views.table(name).n_samples) for name in goal.datasets)
+        return GoalAudit(goal, check.value, *ends, goal.bound, -math.inf, UNDECIDED, counts, note, worst=check.worst)
+
+    return Audit(audit_one(goal, risk) for goal, risk in zip(goals, risk_of_each(goals), strict=True))
 
 
 def tighten(
@@ -408,6 +434,8 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     A part on rows of which there are none may be anything: the goal cannot be shown to hold, only to fail.
     """
     views, chances, are_drawn = prepared
+    if goal.is_total:
+        return _audit_total(goal, prepared)
     outcomes: list[tuple[int, Goal, GoalOutcome]] = []
     reasons: list[str] = []
     parts: tuple[Goal, ...] = ()
@@ -436,7 +464,29 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     largest = tuple((name, most) for name, most in limits if most is not None)
     note = next(filter(None, (*reasons, *short)), "")
     at = goal.worst_part(worst, estimate, views)
-    return GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at, left_out)
+    amounts = {column: views.table(name).largest_amount(column, name) for name, column in _valued(parts)}
+    row = GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at, left_out)
+    return row._replace(largest_values=tuple(amounts.items()))
+
+
+def _valued(parts: Sequence[Goal]) -> Iterator[tuple[str, str]]:
+    """Yield datasets and the columns of amounts that their rows count with."""
+    for part in parts:
+        for rows in (count.rows for term in terms_of(part) for count in term.row_counts()):
+            if rows.value is not None:
+                yield rows.name, rows.value
+
+
+def _audit_total(goal: Goal, prepared: PreparedPredictions) -> GoalAudit:
+    """Return what rows show about a goal on a total: a fact about these rows, without an interval."""
+    check = goal.evaluate_where_possible(prepared)
+    if math.isnan(check.value):
+        return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), check.note)
+    inside = goal.sign * (check.bound - check.value)
+    counts = tuple((name, prepared.views.table(name).n_samples) for name in goal.datasets)
+    verdict, note = HOLDS if check.holds else FAILS, "a total is about these rows and says nothing about others"
+    value = check.value
+    return GoalAudit(goal, value, value, value, check.bound, inside, verdict, counts, note, worst=check.worst)
 
 
 @contextmanager

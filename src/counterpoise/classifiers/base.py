@@ -15,7 +15,8 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from counterpoise._base.checks import check_choice, check_sample_weight, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.capacity import decide_top
-from counterpoise.goals import GoalCheck, Table
+from counterpoise.goals import GoalCheck, Rate, Table
+from counterpoise.goals.expressions import amount_columns
 from counterpoise.goals.tables import with_train
 from counterpoise.rules.cautions import (
     check_problem,
@@ -402,6 +403,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         ids: Any = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
+        largest_value: float | Mapping[str, float] | None = None,
         tables: Mapping[str, Table] | None = None,
     ) -> Self:
         """Return a classifier with the same models and another mixture; nothing is trained.
@@ -443,6 +445,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         largest_weight : float, optional
             The largest weight that a row of the population can have, for goals that carry a confidence: as for
             ``Table``.
+        largest_value : float or dict from columns to floats, optional
+            The same for amounts that goals count: as for ``Table``.
         tables : dict from names to Table, optional
             Other tables for the rows of datasets, ``train`` among them, for goals and objective: with all columns of a
             data frame of which the models use a part, or with the predictions of the deployed model.
@@ -481,7 +485,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             objective = WORST_GROUP
         problem = other.problem(alpha, objective, goals, budget)._replace(mixture="optimal")
         columns = {"sensitive_features": sensitive_features, "baseline": baseline}
-        columns |= {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        columns |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "largest_value": largest_value}
         family = with_tables(self._family_on(X, y, datasets, columns), tables or {})
         if ids is not None:
             family = with_persons(family, ids)
@@ -691,8 +695,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def labelled_data(self, X: Any, y: Any, **columns: Any) -> LabelledData:
         """Return checked labelled rows; ``columns`` are what else belongs to them, as ``LabelledData.of`` takes it."""
-        checked = self.check_predict_input(X)
-        return LabelledData.of(checked, y, self.classes_, original=X, **columns)
+        checked, problem = self.check_predict_input(X), self.problem_of_fit()
+        objective = [problem.objective] if isinstance(problem.objective, Rate) else []
+        amounts = amount_columns([*problem.goals, *objective])
+        return LabelledData.of(checked, y, self.classes_, original=X, amounts=amounts, **columns)
 
     def check_problem(
         self, problem: Problem, data: LabelledData, datasets: Mapping[str, Table] | None, **checks: Any
@@ -706,7 +712,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _family_on(self, X: Any, y: Any, datasets: Mapping[str, Table] | None, columns: dict[str, Any]) -> Any:
         """Return the family of ``fit``, with other rows, columns or datasets where they are passed."""
-        labels_and_weights = [y, columns.get("sample_weight"), columns.get("largest_weight")]
+        labels_and_weights = [y, *(columns.get(name) for name in ("sample_weight", "largest_weight", "largest_value"))]
         if X is None and any(part is not None for part in labels_and_weights):
             raise ValueError("You passed y or weights without X. Pass X and y together, or neither.")
         if X is not None and y is None:

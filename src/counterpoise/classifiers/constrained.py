@@ -216,6 +216,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         baseline: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
+        largest_value: float | Mapping[str, float] | None = None,
     ) -> Self:
         """Train inside the goals.
 
@@ -236,6 +237,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         largest_weight : float, optional
             The largest weight that a row of the population can have, for goals that carry a confidence: as for
             ``Table``.
+        largest_value : float or dict from columns to floats, optional
+            The largest amount that a row of the population can have, for goals that carry a confidence: as for
+            ``Table``.
 
         Returns
         -------
@@ -255,7 +259,8 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         """
         self.check_parameters()
         self.__dict__.pop("intercept_", None)  # of an earlier fit: goals that cannot hold leave nothing to decide by
-        columns = {"sample_weight": sample_weight, "largest_weight": largest_weight, "baseline": baseline}
+        columns: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        columns |= {"largest_value": largest_value, "baseline": baseline}
         self.goals_ = validate_goals(self.goals, defers=False)
         key = self.decision.key if isinstance(self.decision, Draws) else make_key(self.random_state)
         rows = self._check_rows(X, y, columns, sensitive_features, datasets)

@@ -201,6 +201,7 @@ class GoalClassifier(MixtureBase):
         baseline_val: ArrayLike | None = None,
         ids_val: Any = None,
         largest_weight: float | None = None,
+        largest_value: float | Mapping[str, float] | None = None,
     ) -> Self:
         """Train the models, and choose the rules on rows that they were not trained on.
 
@@ -229,6 +230,9 @@ class GoalClassifier(MixtureBase):
             What belongs to the rows of ``X_val``.
         largest_weight : float, optional
             The most that a row of the population can weigh, for goals that carry a confidence: as for ``Table``.
+        largest_value : float or dict from columns to floats, optional
+            The largest amount that a row of the population can have, for proofs and goals that carry a confidence: as
+            for ``Table``.
 
         Returns
         -------
@@ -260,7 +264,7 @@ class GoalClassifier(MixtureBase):
         splits, scored = [], None  # scored: the rows inside of the folds, or kept for tests; None: all
         trained, tested = np.arange(labels.size), np.empty(0, dtype=np.int64)  # rows to train on; kept for a proof
         if X_val is None:
-            data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
+            data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight, largest_value=largest_value)
             if not self.is_prefit:
                 tested = self._rows_to_test(labels.size, problem, persons)
                 trained = np.setdiff1d(trained, tested)
@@ -271,7 +275,9 @@ class GoalClassifier(MixtureBase):
                 scored = inside if inside.size < labels.size else None
         else:
             next(seeds)
-            data = self.labelled_data(X_val, y_val, **columns_val, largest_weight=largest_weight)
+            data = self.labelled_data(
+                X_val, y_val, **columns_val, largest_weight=largest_weight, largest_value=largest_value
+            )
             persons = None if ids_val is None else person_numbers(ids_val, data.codes.size, "X_val")
         if scored is not None:  # folds in the order of time: the first rows are trained on, and never scored
             data, persons = data.only(scored), None if persons is None else persons[scored]

@@ -143,6 +143,7 @@ class MixtureClassifier(MixtureBase):
         ids: ArrayLike | None = None,
         datasets: Mapping[str, Table] | None = None,
         largest_weight: float | None = None,
+        largest_value: float | Mapping[str, float] | None = None,
     ) -> Self:
         """Predict once with every model, and choose the mixture. No model is trained.
 
@@ -165,6 +166,9 @@ class MixtureClassifier(MixtureBase):
         largest_weight : float, optional
             The largest weight that a row of the population can have, for goals that carry a confidence: as for
             ``Table``.
+        largest_value : float or dict from columns to floats, optional
+            The largest amount that a row of the population can have, for goals that carry a confidence: as for
+            ``Table``.
 
         Returns
         -------
@@ -186,7 +190,7 @@ class MixtureClassifier(MixtureBase):
         key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem = self.problem_of_fit()
         columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
-        data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight)
+        data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight, largest_value=largest_value)
         if pool.needs_rows():  # else no model predicts
             self.check_problem(problem, data, datasets, trains=False)
         family = PooledModels.of(pool, data)

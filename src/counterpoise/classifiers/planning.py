@@ -15,7 +15,7 @@ audits are a little wider.
 Without a pilot, scores are assumed: normal in each class, so that one threshold has a recall and a false positive rate.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from counterpoise._base.checks import as_numbers, check_confidence, check_fracti
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.goal import PREFIT, GoalClassifier
-from counterpoise.goals import Goal, Table
+from counterpoise.goals import Goal, Table, as_goals
 from counterpoise.goals.classes import as_labels, distinct_labels
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import FOLD_SHIFT, SafeRule, TargetPath, describe_margins, two_digits
@@ -365,6 +365,7 @@ def plan(
     audit_confidence, power = check_confidence(audit_confidence, "audit_confidence"), float(power)
     check_number(power, "power", "(0.5, 1)", "the probability that an audit says holds")
     sizes = _check_rows(rows)
+    _refuse_totals(as_goals(goals))
     if isinstance(scores, AssumedScores):
         others = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight, "ids": ids}
         passed = [name for name, value in (others | {"datasets": datasets}).items() if value is not None]
@@ -390,6 +391,15 @@ def plan(
     points = _points(model, sizes, confidence, audit_confidence, power, in_folds=in_folds)
     needs = tuple(_goal_plan(place, points, margin) for place in range(len(model.goals_)))
     return Plan(needs, points, margin, confidence, audit_confidence, power)
+
+
+def _refuse_totals(goals: Sequence[Goal]) -> None:
+    total = next((goal for goal in goals if goal.is_total), None)
+    if total is not None:
+        raise ValueError(
+            f"A plan is about rates and means; got {total}, a sum that grows with the rows. Bound a mean, as in "
+            "cost({1->0: amount}) <= 2.5."
+        )
 
 
 def _points(

@@ -124,6 +124,7 @@ def evaluate(
     /,
     *,
     largest_weight: float | None = None,
+    largest_value: Annotated[list[str] | None, tables.Several] = None,
     strict: Annotated[bool, Flag] = False,
     csv: Read = USUAL,
     shown: Out = PRINTED,
@@ -140,12 +141,16 @@ def evaluate(
         A CSV or Parquet file with the columns of the run and its target.
     largest_weight
         The most that a row of the population can weigh, where rows have weights. Default: what the goals file says.
+    largest_value
+        The largest amount that a row of the population can have, as 5000 or amount=5000. Default: as above.
     strict
         Exit with code 1 unless every goal is met on these rows.
     """
     with csv.reading():
         opened = runs.open_run(run)
-        summary = runs.evaluate_run(opened, data, largest_weight=largest_weight)
+        summary = runs.evaluate_run(
+            opened, data, largest_weight=largest_weight, largest_value=tables.read_limits(largest_value)
+        )
     shown.answer(str(summary), summary.as_dict())
     return NOT_MET if strict and not summary.all_met else DONE
 
@@ -309,6 +314,7 @@ def certify(
     confidence: float | None = None,
     goal: Annotated[list[str] | None, Parameter(negative="")] = None,
     largest_weight: float | None = None,
+    largest_value: Annotated[list[str] | None, tables.Several] = None,
     drawn: Annotated[bool, Flag] = False,
     strict: Annotated[bool, Flag] = False,
     csv: Read = USUAL,
@@ -331,6 +337,8 @@ def certify(
         A goal as text to audit in place of the run's; give the option once for each.
     largest_weight
         The most that a row of the population can weigh, where rows have weights. Default: what the goals file says.
+    largest_value
+        The largest amount that a row of the population can have, as 5000 or amount=5000. Default: as above.
     drawn
         Audit the drawn decisions, as the run's key draws them, in place of expectations over the draws.
     strict
@@ -341,6 +349,7 @@ def certify(
         from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415 - heavy
 
         options: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
+        options["largest_value"] = tables.read_limits(largest_value)
         audit = runs.certify_run(done, data, **options, drawn=drawn)
     is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key
     head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""

@@ -10,6 +10,29 @@ from counterpoise.cli import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read
 
 Several = Parameter(negative="")
+
+
+def read_limits(texts: list[str] | None) -> Any:
+    """Return the largest amounts of a population, of all columns (5000) or of each (amount=5000)."""
+    if not texts:
+        return None
+    limits: dict[str, float] = {}
+    for text in texts:
+        column, _, number = text.rpartition("=")
+        try:
+            limits[column] = float(number)
+        except ValueError:
+            raise ValueError(
+                f"--largest-value takes an amount, as 5000, or a column and its amount, as amount=5000; got {text!r}."
+            ) from None
+    if "" in limits and len(limits) > 1:
+        raise ValueError(
+            "--largest-value takes one amount for all columns, or one for each as amount=5000; got both. Name the "
+            "column of each."
+        )
+    return limits.get("", limits)
+
+
 _FIGURES = (".png", ".svg", ".pdf")
 
 
@@ -25,6 +48,7 @@ def choose(
     baseline: str | None = None,
     weights: str | None = None,
     largest_weight: float | None = None,
+    largest_value: Annotated[list[str] | None, Several] = None,
     positive: str | None = None,
     alpha: float | None = None,
     objective: str | None = None,
@@ -66,6 +90,9 @@ def choose(
         The column of sample weights.
     largest_weight
         The most that a row of the population can weigh: needed where weights differ, for intervals and verdicts.
+    largest_value
+        The largest amount that a row of the population can have, as 5000 or amount=5000: needed for intervals and
+        verdicts where goals count amounts.
     positive
         The class that scores and goals refer to. Default: the second of two.
     alpha
@@ -104,7 +131,8 @@ def choose(
     with csv.reading(), report_cautions(shown.say):
         chosen = choose_table(
             table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
-            weights=weights, largest_weight=largest_weight, positive=positive, alpha=alpha, objective=objective,
+            weights=weights, largest_weight=largest_weight, largest_value=read_limits(largest_value),
+            positive=positive, alpha=alpha, objective=objective,
             budget=budget, decision=decision, defer_cost=defer_cost, defer_label=defer_label, ids=ids, key=key,
             confidence=_level(confidence, proof=proof),
         )  # fmt: skip
@@ -257,6 +285,7 @@ def audit(
     baseline: str | None = None,
     weights: str | None = None,
     largest_weight: float | None = None,
+    largest_value: Annotated[list[str] | None, Several] = None,
     positive: str | None = None,
     confidence: float | None = None,
     defer_label: str | None = None,
@@ -288,6 +317,9 @@ def audit(
         The column of sample weights.
     largest_weight
         The most that a row of the population can weigh: needed where weights differ, for intervals and verdicts.
+    largest_value
+        The largest amount that a row of the population can have, as 5000 or amount=5000: needed for intervals and
+        verdicts where goals count amounts.
     positive
         The class that goals call positive. Default: the second of two.
     confidence
@@ -306,7 +338,8 @@ def audit(
     with csv.reading():
         table_audit = audit_table(
             table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
-            weights=weights, largest_weight=largest_weight, positive=positive, confidence=confidence,
+            weights=weights, largest_weight=largest_weight, largest_value=read_limits(largest_value),
+            positive=positive, confidence=confidence,
             defer_label=defer_label,
         )  # fmt: skip
     _write_page(table_audit, report)

@@ -69,6 +69,11 @@ def check_confidences(goals: Sequence[Goal], facts: TotalFacts) -> None:
                 "Over shards a goal can carry a confidence only if all rows weigh the same; got sample_weight "
                 f"beside {goal}. Leave out the weights or the confidence, or fit on one machine."
             )
+        if goal.is_total and not facts.are_equal:
+            raise ValueError(
+                f"Over shards a total needs rows that weigh the same; got sample_weight beside {goal}. Multiply the "
+                "amounts by the weights and leave these out, bound a mean as cost is, or fit on one machine."
+            )
 
 
 def predictions_of(rows: ShardRows, positive: Positive) -> PoolPredictions:

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 from counterpoise import persist
 from counterpoise._base.text import load_json
 from counterpoise.classifiers.base import DRAWN
-from counterpoise.explorer.disclosure import values_of
+from counterpoise.explorer.disclosure import amounts_of, values_of
 from counterpoise.explorer.margins import read_margins
 from counterpoise.explorer.session import Session, describe_goal
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS, Setting, check_bound, field_of, read_goal
@@ -241,7 +241,7 @@ def _form(name: str) -> dict[str, Any]:
 def _dataset(name: str, table: Table) -> dict[str, Any]:
     values = {column: own for column in table.columns if (own := values_of(table, column)) is not None}
     has = {"labels": table.y is not None, "baseline": table.baseline is not None}
-    return {"name": name, "rows": table.n_samples, **has, "columns": values}
+    return {"name": name, "rows": table.n_samples, **has, "columns": values, "amounts": amounts_of(table)}
 
 
 _ONE_RULE = "One rule decides. While you move a value, the page shows the best mixture of rules instead."

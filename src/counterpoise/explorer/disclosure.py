@@ -8,6 +8,7 @@ rows only. Noise alone would help against that, and then no number on the page w
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -124,6 +125,8 @@ def _row_sets(goal: Goal, views: Views) -> Iterator[tuple[Dataset, ...]]:
 
 def _are_few(views: Views, parts: tuple[Dataset, ...]) -> bool:
     """Return whether parts of rows, or the rows that they leave out, are few: the rest follows from the whole."""
+    if any(_effective_rows(views, rows) < LEAST_ROWS for rows in parts if rows.value is not None):
+        return True  # few of the rows have most of the amounts
     count = sum(_count(views, rows) for rows in parts)
     wholes = (sum(_count(views, rows) for rows in wider) for wider in _wider(parts))
     return count < LEAST_ROWS or any(0 < whole - count < LEAST_ROWS for whole in wholes)
@@ -146,6 +149,15 @@ def _count(views: Views, rows: Dataset) -> int:
         return int(views.rows(rows)[0].size)
     except NoRows:
         return 0
+
+
+def _effective_rows(views: Views, rows: Dataset) -> float:
+    """Return on how many rows of equal amounts a sum of amounts rests."""
+    try:
+        sizes = np.abs(views.rows(rows)[1])
+    except NoRows:
+        return 0.0
+    return float(sizes.sum() ** 2 / max(float((sizes**2).sum()), np.finfo(np.float64).tiny))
 
 
 def is_of_few(goal: Goal, mixture: MixtureRates) -> bool:
@@ -183,6 +195,17 @@ def values_of(table: Table, column: str) -> list[str] | None:
         return None
     counts = np.bincount(levels.codes[levels.codes >= 0], minlength=len(levels.place))
     return [text for text, place in levels.place.items() if counts[place] >= LEAST_ROWS]
+
+
+def amounts_of(table: Table) -> list[str]:
+    """Return the columns that rates may count with: numbers that are not negative and differ."""
+    names = []
+    for column in table.columns:
+        with suppress(ValueError):
+            values = table.column(column)
+            if values.dtype.kind in "iuf" and np.isfinite(values).all() and values.min() >= 0 < np.ptp(values):
+                names.append(column)
+    return names
 
 
 def shown_groups(sizes: Sequence[float], *others: Sequence[float]) -> list[bool]:

@@ -31,6 +31,7 @@ from counterpoise.solvers.rows import exact_parts, exact_sum
 
 P = ParamSpec("P")  # the arguments of a method
 Result = TypeVar("Result")
+TINY_AMOUNT = 2.0**-1000  # sizes below count as this: their reciprocal is finite
 NEEDED_BY = " Needed by "  # between what is wrong and the goal or rate that needs it
 
 
@@ -200,7 +201,31 @@ class Views:
             if is_positive is not None:
                 masks.append((self.codes(rows.name, part) == self.place(rows.of)) == is_positive)
         places = np.flatnonzero(reduce(np.logical_and, masks)) if masks else np.arange(table.n_samples)
-        return places, table.weights(places)
+        if rows.value is None:
+            return places, table.weights(places)
+        amounts = self.amounts(rows.name, rows.value)[places]
+        return places, table.weights(places) * (amounts if rows.unit == 1.0 else amounts / rows.unit)
+
+    @_cached
+    def amounts(self, name: str, column: str) -> FloatArray:
+        """Return the amounts of all rows of a dataset, which must be finite."""
+        return table_of(self.tables, name, [column]).amounts(column, name)
+
+    @_cached
+    def mean_amount(self, rows: Dataset) -> float:
+        """Return the power of two that the mean of the sizes of amounts is of, over all rows that are meant."""
+        plain = replace(rows, label=None, baseline=None, of=None).without_value
+        places, weights = self.rows(plain)
+        sizes = np.abs(self.amounts(rows.name, str(rows.value))[places])
+        largest, weight = float(sizes.max(initial=0.0)), float(weights.sum())
+        if not largest or not weight:
+            return 1.0
+        mean = float((weights * (sizes / largest)).sum()) / weight  # parts of the largest: the sum is finite
+        return math.ldexp(1.0, math.frexp(max(mean * largest, TINY_AMOUNT))[1])
+
+    def weight_unit(self, name: str) -> float:
+        """Return by what the weights of a dataset were divided when they were read."""
+        return self.table(name).weight_unit
 
     @_cached
     def exact(self, rows: Dataset) -> list[FloatArray]:
@@ -220,10 +245,25 @@ class Views:
 
     def divisor(self, rows: Dataset) -> float:
         """Return what the rows weigh, of which there must be some."""
+        if rows.value is not None:
+            self._refuse_negative(rows)
         total = self.total(rows)
         if not total > 0:
             raise none_of(rows)
         return total
+
+    @_cached
+    def _refuse_negative(self, rows: Dataset) -> None:
+        """Refuse amounts below zero among rows that a rate is out of: it would be no share."""
+        places, amounts = self.rows(rows)[0], self.amounts(rows.name, str(rows.value))
+        negative = places[amounts[places] < 0]
+        if negative.size:
+            raise ValueError(
+                f"A rate is a share, and its amounts must not be negative; column {rows.value!r} of dataset "
+                f"{rows.name!r} holds {amounts[negative[0]]:g} at row {negative[0]}, and {negative.size} negative "
+                "amounts in all. For sums and means of gains and losses write total(value=...) or "
+                "cost({1->0: column})."
+            )
 
     def table(self, name: str) -> Table:
         """Return the table of a dataset."""
@@ -269,7 +309,7 @@ class Views:
 
         No rows where there are more groups than ``most``.
         """
-        places, _ = self.rows(replace(rows, label=None, baseline=None, of=None))
+        places, _ = self.rows(replace(rows, label=None, baseline=None, of=None).without_value)
         table = table_of(self.tables, rows.name, columns)
         parts = [table.levels(column).codes[places] for column in columns]
         if len(parts) == 1:  # counted, not sorted: many times as fast
@@ -338,6 +378,9 @@ def none_of(rows: Dataset) -> NoRows:
     if rows.baseline is not None:
         words.append(f"predicted {kinds[0] if rows.baseline else kinds[1]} by the baseline")
     description = f"dataset {rows.name!r}" + (f" restricted to {' and '.join(words)}" if words else "")
+    if rows.value is not None:
+        what = f"The amounts in column {rows.value!r} add up to 0"
+        return NoRows(f"There is nothing to take a rate of: {what} on {description}.")
     return NoRows(f"There is no row of positive weight to take a rate of: {description} is empty.")
 
 

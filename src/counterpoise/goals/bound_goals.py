@@ -24,7 +24,7 @@ from counterpoise.goals.population import measure_goal, tighten_goal
 from counterpoise.goals.rates import COST
 from counterpoise.goals.tables import as_tables, classes_of
 from counterpoise.goals.terms import format_number, fractions
-from counterpoise.solvers.linear_program import FEASIBLE
+from counterpoise.solvers.linear_program import FEASIBLE, power_of_two
 from counterpoise.theory.confidence import Bounds
 
 
@@ -63,7 +63,9 @@ class BoundGoals:
     @property
     def units(self) -> FloatArray:
         """Return what a solver takes each limit in parts of: 1 for shares, for costs about their largest amount."""
-        return np.array([goal_unit(self.goals[owner]) for owner in self.owners.tolist()])
+        goals = [self.goals[owner] for owner in self.owners.tolist()]
+        sizes = zip(goals, self.sizes.tolist(), strict=True)
+        return np.array([power_of_two(size) if goal.has_amounts else goal_unit(goal) for goal, size in sizes])
 
     def values(self, predictions: Mapping[str, ArrayLike]) -> FloatArray:
         """Return ``weights @ predictions`` for each goal, and for each model where predictions have a column for each.
@@ -279,10 +281,13 @@ def goal_range(goal: Goal) -> Bounds:
             sides = member.numerator, member.denominator
             shares = [fractions(side) for side in sides]
             is_share = all(not side.constant and len(part) == 1 for side, part in zip(sides, shares, strict=True))
-            if not is_share or (shares[0][0].top < 0).any():
+            if any(side.has_amounts for side in sides) or not is_share or (shares[0][0].top < 0).any():
                 ends.append(Bounds(-math.inf, math.inf))
             else:
                 ends.append(Bounds(0.0, 1.0 if (shares[0][0].top <= shares[1][0].top).all() else math.inf))
+            continue
+        if member.has_amounts:  # of which data have any
+            ends.append(Bounds(-math.inf, math.inf))
             continue
         low = high = member.constant
         for term in member.terms:

@@ -20,6 +20,7 @@ from counterpoise.goals.rates import (
     OTHER_NAMES,
     RATIOS,
     TABLE_METRICS,
+    TOTAL,
     false_positive_rate,
     make_metric,
     positive_rate,
@@ -169,8 +170,10 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     TABLE_METRICS.append(name)
     MEANINGS[name] = (define.__doc__ or "a metric of your own").strip().partition("\n")[0]
 
-    def metric(dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, **where: Any) -> Rate | Ratio:
-        return make_metric(name, rows_of(dataset, ranges, of, where))
+    def metric(
+        dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, value: str | None = None, **where: Any
+    ) -> Rate | Ratio:
+        return make_metric(name, rows_of(dataset, ranges, of, where, value))
 
     update_wrapper(metric, define).__name__ = name
     return metric
@@ -213,6 +216,8 @@ def _as_metric(name: str, rate: Any) -> Metric:
 
 
 def _cell(name: str, rows: Dataset) -> Cell:
+    if rows.value is not None:
+        raise ValueError(f"The metric {name} must not name amounts: the goal does, as in {name}(value=amount).")
     if rows.conditions or rows.ranges or rows.name != DEFAULT:
         raise ValueError(
             f"The metric {name} must use the rows that it is called with, all or by label and baseline; it uses "
@@ -224,7 +229,8 @@ def _cell(name: str, rows: Dataset) -> Cell:
 LEGEND = (
     "#[...] is the weight of the rows for which it holds, n that of all rows; p is the prediction, y the label, b the "
     "prediction of the baseline, c the class that of names, by default the positive one. p=- is a deferred row, which "
-    "is not among p!=c."
+    "is not among p!=c. With value, as in recall(value=amount) >= 0.8, rows count with the amount v in a column, not "
+    "as 1."
 )
 
 
@@ -257,7 +263,16 @@ def catalogue() -> list[Entry]:
     entries += [
         Entry(CONFUSION, "#[p=d, y=c] / #[y=c]", "labels", one_class),
         Entry(
-            COST, "sum of cost(c->d) * #[p=d, y=c] / n", "labels", "the average cost of a row, with a matrix of costs"
+            COST,
+            "sum of cost(c->d) * #[p=d, y=c] / n",
+            "labels",
+            "the average cost of a row; costs are numbers or columns of amounts, as in cost({1->0: amount, 0->1: 5})",
+        ),
+        Entry(
+            TOTAL,
+            "sum of v over p=c",
+            "amounts",
+            "the sum of the amounts of rows predicted positive, as in total(value=profit)",
         ),
         Entry(MACRO, "mean over classes c of metric(of=c)", "", "the average of a metric over all classes"),
         Entry("abs", "max(rate, -rate)", "", "the absolute value, most often of a difference of two rates"),

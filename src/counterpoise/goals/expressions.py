@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 from counterpoise._base.checks import check_confidence
-from counterpoise.goals.binding import PreparedPredictions, Views, no_rows_reason, prepare
+from counterpoise.goals.binding import PreparedPredictions, Views, name_in_errors, no_rows_reason, prepare
 from counterpoise.goals.checks import GoalCheck, check_part, how_far_beyond
 from counterpoise.goals.terms import (
     EACH,
@@ -167,8 +167,13 @@ class Rate(Expression):
         """Return how large the terms and the constant can be together."""
         return self.size + abs(self.constant)
 
+    @property
+    def has_amounts(self) -> bool:
+        """Return whether it is in the unit of amounts of rows, as a cost or a total of them is, and no share."""
+        return any(count.value is not None for term in self.terms for count in term.metric.counts)
+
     def resolve(self, views: Views) -> "Rate":
-        """Return the rate with averages and sums over all classes written out."""
+        """Return the rate with averages and sums over all classes written out, and amounts in parts of their size."""
         terms: list[Term] = []
         for term in self.terms:
             coefficient, metric, rows = term
@@ -183,10 +188,12 @@ class Rate(Expression):
                 terms += [Term(share, each, replace(rows, of=text)) for text in texts]
             else:
                 terms.append(term)
-        return Rate(self.constant, tuple(terms))
+        return Rate(self.constant, tuple(_with_units(term, views) for term in terms))
 
     def at(self, prepared: PreparedPredictions) -> float:
-        return prepared.value(self.resolve(prepared.views))
+        with name_in_errors(self):
+            resolved = self.resolve(prepared.views)
+        return prepared.value(resolved)
 
     def __abs__(self) -> "Absolute":
         return Absolute(self)
@@ -402,12 +409,40 @@ class Absolute(WorstOf):
         return f"abs({self.inner})"
 
 
+def _with_units(term: Term, views: Views) -> Term:
+    """Return a term whose amounts are in parts of their mean size, by which sums of amounts are multiplied again.
+
+    A total is then as many times the mean of all rows of its dataset as these weigh.
+    """
+    _, metric, rows = term
+    if rows.value is not None:
+        return term._replace(rows=replace(rows, unit=views.mean_amount(rows)))
+    if not any(count.value and count.unit is None for count in metric.counts):
+        return term
+    factor = views.weight_unit(rows.name) * views.total(Dataset(rows.name)) if metric.is_total else 1.0
+    counts = []
+    for count in metric.counts:
+        if count.value is None:
+            counts.append(count)
+            continue
+        unit = views.mean_amount(replace(rows, value=count.value))
+        counts.append(count._replace(coefficient=count.coefficient * unit * factor, unit=unit))
+    return term._replace(metric=metric._replace(counts=tuple(counts)))
+
+
 def terms_of(expression: "Goal | Expression") -> tuple[Term, ...]:
     """Return all terms of a goal, or of the rates that an expression is made of."""
     if isinstance(expression, Goal):
         return terms_of(expression.left) + expression.right.terms
     sides = [(one.numerator, one.denominator) if isinstance(one, Ratio) else (one,) for one in expression.members()]
     return tuple(term for rates in sides for rate in rates for term in rate.terms)
+
+
+def amount_columns(expressions: "Iterable[Goal | Expression]") -> tuple[str, ...]:
+    """Return the columns of amounts that goals or rates count with."""
+    terms = [term for one in expressions for term in terms_of(one)]
+    values = [value for term in terms for value in (term.rows.value, *(count.value for count in term.metric.counts))]
+    return tuple(dict.fromkeys(value for value in values if value is not None))
 
 
 def as_rate(value: Any) -> "Rate | None":
@@ -477,8 +512,9 @@ class Goal:
 
     def parts(self, views: Views) -> tuple["Goal", ...]:
         """Return the goals on one rate or ratio each that this one stands for, with all classes written out."""
-        right = self.right.resolve(views)
-        return tuple(replace(self, left=member.resolve(views), right=right) for member in self.left.members(views))
+        with name_in_errors(self):
+            right = self.right.resolve(views)
+            return tuple(replace(self, left=member.resolve(views), right=right) for member in self.left.members(views))
 
     def members(self, views: Views) -> tuple[Rate | Ratio, ...]:
         """Return the rates or ratios that its parts are on, as they would be written."""
@@ -527,8 +563,23 @@ class Goal:
 
     @property
     def scale(self) -> float:
-        """Return how large what it limits can be: 1 for shares, its amounts for a cost; a tiny part is rounding."""
-        return max(self.right.size, *(one.size for one in self.left.members())) or 1.0
+        """Return how large what it limits can be: 1 for shares, its amounts for a cost; a tiny part is rounding.
+
+        Of amounts of rows, which data have, about the bound.
+        """
+        amounts = abs(self.bound) if self.has_amounts else 0.0
+        return max(self.right.size, *(one.size for one in self.left.members()), amounts) or 1.0
+
+    @property
+    def has_amounts(self) -> bool:
+        """Return whether it limits amounts of rows, as a cost or a total of them, and no share."""
+        rates = [one.numerator if isinstance(one, Ratio) else one for one in self.left.members()]
+        return any(rate.has_amounts for rate in (*rates, self.right))
+
+    @property
+    def is_total(self) -> bool:
+        """Return whether it limits a sum over rows, which depends on how many there are."""
+        return any(term.metric.is_total for term in terms_of(self))
 
     @property
     def compared_columns(self) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         else:
             start = "These goals cannot hold together:" if len(self.conflict) > 1 else "This goal cannot hold:"
         least = f"The least total violation{'' if self.proven else ' found'} is {self.least_violation:.4g}"
-        is_beyond = any((abs(goal.bound) > 1 or goal.is_equality) and goal_unit(goal) == 1 for goal in self.conflict)
+        is_beyond = any((abs(goal.bound) > 1 or goal.is_equality) and _is_of_shares(goal) for goal in self.conflict)
         percent = is_beyond and self.least_violation > 1
         message = f"{start} {goals}. {least}.{f' {PERCENT}' if percent else ''}{self._advice()}"
         return " ".join([message, *self.hints])
@@ -152,11 +152,15 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             how, condition = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
             return f"{context} The nearest bounds{how} that can be met, {condition}: {', or '.join(replacements)}."
         if self.joint_bounds:
-            is_of_shares = all(goal_unit(goal) == 1 for goal in self.joint_bounds)
+            is_of_shares = all(map(_is_of_shares, self.joint_bounds))
             total = f", {self.joint_change:.4g} in all" if is_of_shares else ""
             least = f"With all other goals kept, no single bound is enough. The smallest change that is{total}"
             return f" {least}: {' and '.join(replacements)}."
         return ""
+
+
+def _is_of_shares(goal: Goal) -> bool:
+    return goal_unit(goal) == 1 and not goal.has_amounts
 
 
 def bound_scale(goal: Goal, bound: float) -> float:
@@ -179,7 +183,8 @@ def goal_unit(goal: Goal) -> float:
     """Return the power of two that the largest amount in a goal is of: 1 for shares and for differences of them."""
     rates = [one.numerator if isinstance(one, Ratio) and one.numerator.terms else one for one in goal.left.members()]
     parts = [rate.denominator if isinstance(rate, Ratio) else rate for rate in rates]
-    return max(rate_unit(part) for part in [*parts, *([goal.right] if goal.right.terms else [])])
+    unit = max(rate_unit(part) for part in [*parts, *([goal.right] if goal.right.terms else [])])
+    return max(unit, power_of_two(abs(goal.bound))) if goal.has_amounts and goal.bound else unit
 
 
 def rate_unit(rate: Rate) -> float:

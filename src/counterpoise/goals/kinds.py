@@ -6,6 +6,9 @@ are all that a bound on the population's rates needs; for weighted rows the same
 distinguish several classes there are more kinds: of each class that they name, and of all others together. A deferred
 row is a third prediction.
 
+Where rates count amounts, a row weighs its amount, as a part of the largest there can be. What is counted in amounts
+out of rows, as a cost, is a value of each row: such values are spread over few.
+
 Where predictions are drawn, a row contributes its expectation over the draws: a value between those of the answers.
 Rows with the same chances are a kind of their own. Means of such values are no shares of rows, and are bounded by
 betting, as those of weighted rows are.
@@ -21,7 +24,13 @@ import numpy as np
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals.binding import Views, none_of, predictions_of
 from counterpoise.goals.terms import Dataset, Linear, RowCount, may_be_same
-from counterpoise.theory.confidence import WeightedSample, locate_between, spread_over_levels, weight_levels
+from counterpoise.theory.confidence import (
+    WeightedSample,
+    locate_between,
+    spread_over_levels,
+    value_marks,
+    weight_levels,
+)
 
 _OTHER = -1  # in the place of a class: any that the rates do not name
 _TWO_ANSWERS = 0.5  # of a row of which nothing is known
@@ -103,12 +112,21 @@ def parts_of(
         values = np.array([_without_rounding(*row) for row in zip(values, sizes, strict=True)])
         places, weights = views.rows(rows)
         chances = None if predictions is None else predictions_of(predictions, rows.name)
+        if rows.value is not None:
+            views.divisor(rows)  # refuses negative amounts
         if not places.size or not weights.max() > 0:
             raise none_of(rows)
         if chances is not None and len(chances) != places.size:  # else all of them, in their order
             chances = chances[places]
         known = views.cache((rows, kinds.letters[:2]), lambda: _label_kinds(rows, kinds, views, places))  # noqa: B023 - now
-        if are_drawn and chances is not None:
+        if any(one.rows.value != rows.value for _, one in here):
+            for number in dict.fromkeys(number for number, _ in here):
+                own = [one for other, one in here if other == number]
+                part = _amount_part(rows, kinds, own, exponents[number], views, known, chances)
+                values = np.zeros((len(rates), part.counts.size))
+                values[number] = part.values[0]
+                parts.append(part._replace(values=values))
+        elif are_drawn and chances is not None:
             parts.append(_expected_part(rows, kinds, values, views, known, chances))
         else:
             sums = _sums(rows, kinds, views, known, chances)
@@ -211,12 +229,12 @@ _Sums = tuple[FloatArray, FloatArray, FloatArray | None, FloatArray]  # counts, 
 
 
 def _sums(rows: Dataset, kinds: RowKinds, views: Views, known: IntArray, chances: FloatArray | None) -> _Sums:
-    n_answers, weights = len(kinds.letters[2]), views.rows(rows)[1]
+    n_answers = len(kinds.letters[2])
     if chances is not None:
         codes = chances.argmax(axis=1) if chances.ndim > 1 else chances
         numbers = known * n_answers + kinds.numbers(2, codes.astype(np.int64))
-        return _by_kind(numbers, len(kinds.all), weights, views, rows.name)
-    *sums, spread, levels = _by_kind(known, len(kinds.all) // n_answers, weights, views, rows.name)
+        return _by_kind(numbers, len(kinds.all), rows, views)
+    *sums, spread, levels = _by_kind(known, len(kinds.all) // n_answers, rows, views)
     counts, totals = (np.outer(one, kinds.shares).ravel() for one in sums)
     return counts, totals, None if spread is None else np.kron(spread, np.array(kinds.shares)[:, None]), levels
 
@@ -225,12 +243,11 @@ def _expected_part(
     rows: Dataset, kinds: RowKinds, values: FloatArray, views: Views, known: IntArray, chances: FloatArray
 ) -> CountedRows:
     """Return a part whose rows contribute expectations over draws, given what rows of each kind contribute."""
-    weights = views.rows(rows)[1]
     cells = _chance_cells(_chances(kinds.letters[2], chances))
     n_cells, n_answers = cells.chances.shape
     n_known = len(kinds.all) // n_answers
     numbers = (known[cells.rows] * n_cells) + cells.numbers
-    sums = _by_kind(numbers, n_known * n_cells, weights[cells.rows], views, rows.name, cells.parts)
+    sums = _by_kind(numbers, n_known * n_cells, rows, views, cells.rows, cells.parts)
     expectations = np.round(values.reshape(len(values), n_known, n_answers) @ cells.chances.T, _DIGITS)
     is_here = np.repeat(kinds.of(rows).reshape(n_known, n_answers)[:, 0], n_cells)
     is_pure = np.tile((cells.chances == 1.0).any(axis=1), n_known)  # between those all values of the population lie
@@ -287,22 +304,75 @@ def _label_kinds(rows: Dataset, kinds: RowKinds, views: Views, places: IntArray)
     return numbers
 
 
+def _amount_part(
+    rows: Dataset,
+    kinds: RowKinds,
+    counts: Sequence[RowCount],
+    exponent: int,
+    views: Views,
+    known: IntArray,
+    chances: FloatArray | None,
+) -> CountedRows:
+    """Return the rows that one rate counts amounts out of: each has a value of its own.
+
+    The most that a value can be follows from the largest amounts there can be.
+    """
+    n_answers = len(kinds.letters[2])
+    table, places = views.table(rows.name), views.rows(rows)[0]
+    answers = np.broadcast_to(np.array(kinds.shares), (known.size, n_answers))
+    if chances is not None:
+        answers = _chances(kinds.letters[2], chances)
+    values, ends = np.zeros(known.size), np.zeros((2, len(kinds.all)))  # ends: least and most that kinds can have
+    for one in counts:
+        coefficient, is_counted = math.ldexp(one.coefficient, -exponent), kinds.is_counted(one)
+        own = coefficient * (is_counted.reshape(-1, n_answers)[known] * answers).sum(axis=1)
+        if one.rows.value is None:
+            ends += coefficient * is_counted
+        else:
+            own = own * views.amounts(rows.name, one.rows.value)[places] / one.rows.unit
+            most = abs(coefficient) * table.largest_amount(one.rows.value, rows.name) / one.rows.unit
+            ends += np.outer([-most, most], is_counted)
+        values += own
+    is_here = kinds.of(rows)
+    span = float(ends[0, is_here].min()), float(ends[1, is_here].max())
+    marks = value_marks(values, span)
+    below, above = locate_between(np.clip(values, *span), marks)
+    cells, every = np.append(below, below + 1), np.tile(np.arange(known.size), 2)
+    numbers, totals, spread, levels = _by_kind(cells, marks.size, rows, views, every, np.append(1.0 - above, above))
+    spread = numbers[:, None] if spread is None else spread
+    return CountedRows(rows, marks[None], numbers, totals, spread, levels, is_drawn=True)
+
+
 def _by_kind(
-    kinds: IntArray, n_kinds: int, weights: FloatArray, views: Views, name: str, parts: FloatArray | None = None
+    kinds: IntArray,
+    n_kinds: int,
+    rows: Dataset,
+    views: Views,
+    which: IntArray | None = None,
+    parts: FloatArray | None = None,
 ) -> _Sums:
-    """Return sums over rows, or over parts of rows, by kind."""
-    share = 1.0 if parts is None else parts
-    if views.table(name).counts is not None:
-        counts = np.bincount(kinds, share * weights, n_kinds).astype(np.float64)
+    """Return sums over rows by kind, or over parts of rows, where those are given and which row each is of."""
+    name, table = rows.name, views.table(rows.name)
+    weights, share = views.rows(rows)[1], 1.0 if parts is None else parts
+    weights = weights if which is None else weights[which]
+    n_alike = None
+    if table.counts is not None:
+        n_alike = table.counts[views.rows(rows)[0]]
+        n_alike = n_alike if which is None else n_alike[which]
+        share = share * n_alike
+        if rows.value is None:
+            counts = np.bincount(kinds, share, n_kinds).astype(np.float64)
+            return counts, counts, None, np.ones(1)
+    heaviest = None if table.counts is not None else table.heaviest(name)
+    counts = np.bincount(kinds, parts if n_alike is None else share, n_kinds).astype(np.float64)
+    if rows.value is not None:
+        heaviest = (1.0 if heaviest is None else heaviest) * table.largest_amount(rows.value, name) / rows.unit
+    elif heaviest is None and weights.size and weights[0] == 1.0 and (weights == 1.0).all():
         return counts, counts, None, np.ones(1)
-    heaviest = views.table(name).heaviest(name)
-    counts = np.bincount(kinds, parts, n_kinds).astype(np.float64)
-    if heaviest is None and weights.size and weights[0] == 1.0 and (weights == 1.0).all():
-        return counts, counts, None, np.ones(1)
-    totals = np.bincount(kinds, share * weights, n_kinds).astype(np.float64)
+    totals = np.bincount(kinds, (1.0 if parts is None else parts) * weights, n_kinds).astype(np.float64)
     if heaviest is None:
         return counts, totals, None, np.ones(1)
-    relative = weights / heaviest
+    relative = (weights if n_alike is None else weights / np.maximum(n_alike, 1.0)) / heaviest
     levels = weight_levels(relative)
     return counts, totals, spread_over_levels(relative, kinds, n_kinds, levels, share), levels
 

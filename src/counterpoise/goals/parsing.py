@@ -7,12 +7,13 @@
     factor  = number | "-" factor | "(" sum ")" | "abs" "(" sum ")" | name ["(" [metric [","]] [rows] ")"]
     rows    = [dataset ["." restriction]*] [","] [condition ("," condition)*]
     condition = column "=" value | column sign number | number sign column [sign number] | matrix
-    matrix  = "{" class "->" class ":" number ("," class "->" class ":" number)* "}"
+    matrix  = "{" cost ("," cost)* "}"
+    cost    = class "->" class ":" (number | column)
 
 Names and values other than plain words and numbers stand in single or double quotes; a quote inside is doubled. Without
 a dataset the rows are those that are judged, of the dataset ``train``: ``recall >= 0.7`` is ``recall(train) >= 0.7``.
-``of``, and for some names ``called``, ``by`` and ``min_rows``, stand where a column would. These words, and ``value``,
-``within``, ``average`` and ``twin``, are never columns; the same names in quotes always are.
+``of`` and ``value``, and for some names ``called``, ``by`` and ``min_rows``, stand where a column would. These words,
+and ``within``, ``average`` and ``twin``, are never columns; the same names in quotes always are.
 """
 
 import operator
@@ -32,11 +33,13 @@ from counterpoise.goals.rates import (
     FORMS,
     METRICS,
     RATIOS,
+    TOTAL,
     WorstRate,
     make_confusion,
     make_cost,
     make_macro,
     make_metric,
+    make_total,
     pair_of,
 )
 from counterpoise.goals.terms import (
@@ -68,6 +71,7 @@ _DEEP = 50  # parentheses inside parentheses; no goal needs more, and Python's s
 _NAME = ("word", "quoted")
 _VALUE = ("a value: a word, a number, or anything in quotes", "word", "quoted", "number")
 _NUMBER = ("a number, as in age<=33; for a text write column=value", "number")
+_AMOUNT = ("a number, or the name of a column of amounts", "number", *_NAME)
 _SUMS: dict[str, Callable[[Any], Any]] = {"+": operator.pos, "-": operator.neg}
 _PRODUCTS = {"*": operator.mul, "/": operator.truediv}
 
@@ -95,7 +99,7 @@ class _Arguments(NamedTuple):
     rows: Dataset
     values: list[tuple[str, str, bool]]  # what stands before and behind equals signs; is the first in quotes?
     ranges: list[Range]
-    costs: list[tuple[str, str, float]]
+    costs: list[tuple[str, str, float | str]]
 
 
 class _Reader:
@@ -254,7 +258,7 @@ class _Reader:
             last = sign.text, self._word(*_NUMBER)
         arguments.ranges.append(range_between(not_reserved(column) if is_word else column, first, last))
 
-    def _costs(self) -> Iterator[tuple[str, str, float]]:
+    def _costs(self) -> Iterator[tuple[str, str, float | str]]:
         self.take("{")
         while True:
             is_quoted, label = self.next.kind == "quoted", self._word(*_VALUE)
@@ -264,7 +268,8 @@ class _Reader:
                 self.take("->")
                 called = self._word(*_VALUE)
             self.take(":")
-            yield label, called, float(self._word(*_NUMBER))
+            is_column, amount = self.next.kind in _NAME, self._word(*_AMOUNT)
+            yield label, called, amount if is_column else float(amount)
             if self.take(",", "}").text == "}":
                 return
 
@@ -352,11 +357,11 @@ def _total(parts: Sequence[Any]) -> Any:
 
 def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str, list[str]]]:
     """Return the rows, and the values of words that stand where a column would but are none, unless in quotes."""
-    keywords = {"of", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])}
+    keywords = {"of", "value", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])}
     keywords |= {"min_rows"} if name in FORMS or name == MACRO else set()
     rows = arguments.rows
     columns: dict[str, str] = {}
-    words: dict[str, list[str]] = {"of": [], "by": [], "called": [], "min_rows": []}
+    words: dict[str, list[str]] = {"of": [], "by": [], "called": [], "value": [], "min_rows": []}
     for column, value, is_quoted in arguments.values:
         if column in keywords and not is_quoted:
             words[column].append(value)
@@ -366,7 +371,7 @@ def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str
     rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
     if len(words["min_rows"]) > 1:
         raise ValueError(f"min_rows must stand once in {name}; got {' and '.join(words['min_rows'])}.")
-    return reduce(Dataset.with_class, words["of"], rows), words
+    return reduce(Dataset.with_value, words["value"], reduce(Dataset.with_class, words["of"], rows)), words
 
 
 def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | WorstOf:
@@ -383,13 +388,19 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
         raise ValueError(f"Costs in braces are for {COST}({{sick->well: 20}}); {name} takes none.")
     if arguments.costs:
         return make_cost(rows, arguments.costs)
+    return _make_rate(name, rows)
+
+
+def _make_rate(name: str, rows: Dataset) -> Rate | Ratio:
+    if name == TOTAL and TOTAL not in METRICS:
+        return make_total(rows)
     if name in METRICS or name in RATIOS or name in ALIASES:
         return make_metric(name, rows)
     without = f"Unknown metric {COST!r} without costs: write them, as {COST}({{sick->well: 20}})."
     raise (
         UnknownName(without)
         if name == COST
-        else unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST, *ALIASES])
+        else unknown("metric", name, [*METRICS, *RATIOS, *OWN_WORDS, COST, TOTAL, *ALIASES])
     )
 
 

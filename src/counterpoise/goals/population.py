@@ -26,6 +26,9 @@ disjoint groups, on each mean of another combination.
 The units of top and bottom are powers of two near the sizes of their rates. So costs, and with them the bound, may be
 in any unit: bounds on the population change by that factor, and no verdict does.
 
+Where rates count amounts, rows weigh their amounts, with a limit known beforehand, and the bounds are those of weighted
+rows. A cost of amounts is a mean of bounded values, with the bounds of ``betting``.
+
 Where predictions are drawn, a goal can be on their expectation over the draws. Rows then contribute values between
 those of the answers, which are neither successes nor failures. A mean of them has the better of two bounds, each for
 its part of the risk: by betting, and that of Bentkus, which is wider than the binomial one by a factor of e in the
@@ -323,6 +326,11 @@ def measure_goal(
 
     Where predictions are drawn they are chances, and the goal is on expectations over the draws.
     """
+    if goal.is_total:
+        raise ValueError(
+            f"The goal {goal} is on a total, which depends on how many rows there are: it is a fact about these rows "
+            "and has no confidence. For the population bound a mean, as in cost({1->0: amount}) <= 2.5."
+        )
     if isinstance(goal.left, Ratio):
         rates = [goal.left.numerator, goal.left.denominator]
     else:
@@ -409,7 +417,7 @@ def _upper_sum(means: Sequence[tuple[CountedRows, FloatArray]], risk: float) -> 
     """Return an upper bound on the sum of the parts' means."""
     if len(means) == 2 and are_disjoint(means[0][0].rows, means[1][0].rows):  # noqa: PLR2004
         (one, values), (other, other_values) = means
-        if one.is_weighted:  # and so is the other, of the same dataset
+        if one.is_weighted or other.is_weighted:
             return upper_weighted_sum(one.sample(values), other.sample(other_values), risk)
         if one.is_drawn:  # as above
             return _upper_sum_of_expectations(means, risk)

@@ -121,6 +121,7 @@ __all__ = [
     "sensitivity",
     "specificity",
     "tnr",
+    "total",
     "tpr",
     "true_negative_rate",
     "true_negatives",
@@ -190,6 +191,8 @@ dataset : Dataset or str, default="train"
     Conditions on numbers, as ``"18<=age<25"``.
 of : label, optional
     The class that is called positive; by default the ``pos_label`` of the estimator.
+value : str, optional
+    A column of amounts, which rows count with instead of 1.
 **where
     Conditions on columns, as for ``Dataset.where``.
 
@@ -210,7 +213,9 @@ Made_co = TypeVar("Made_co", Rate, Ratio, covariant=True)
 class MetricFunction(Protocol[Made_co]):
     """Makes a rate, or a ratio, of rows: a dataset or its name, and conditions on columns."""
 
-    def __call__(self, dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, **where: Any) -> Made_co: ...
+    def __call__(
+        self, dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, value: str | None = None, **where: Any
+    ) -> Made_co: ...
 
 
 def _rate(
@@ -228,8 +233,10 @@ def _ratio(name: str, meaning: str, sides: Callable[[Dataset], tuple[Rate, Rate]
 
 
 def _function(name: str, meaning: str, make: Callable[[Dataset], Made_co]) -> MetricFunction[Made_co]:
-    def metric(dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, **where: Any) -> Made_co:
-        return make(rows_of(dataset, ranges, of, where))
+    def metric(
+        dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, value: str | None = None, **where: Any
+    ) -> Made_co:
+        return make(rows_of(dataset, ranges, of, where, value))
 
     kind = Ratio if name in RATIOS else Rate
     MEANINGS[name] = meaning.replace("``", "`")
@@ -359,17 +366,23 @@ change_rate = churn
 abstention_rate = defer_rate
 
 
-CONFUSION, COST, ARROW = "confusion", "cost", "->"
+CONFUSION, COST, TOTAL, ARROW = "confusion", "cost", "total", "->"
 
 
 def confusion(
-    dataset: Dataset | str = DEFAULT, /, *ranges: str, of: Any = None, called: Any = None, **where: Any
+    dataset: Dataset | str = DEFAULT,
+    /,
+    *ranges: str,
+    of: Any = None,
+    called: Any = None,
+    value: str | None = None,
+    **where: Any,
 ) -> Rate:
     """Return the share of the rows of one class that are called another.
 
     Parameters
     ----------
-    dataset, *ranges, **where
+    dataset, *ranges, value, **where
         As for ``recall``.
     of, called : labels
         The class that rows are labelled, and the one that is predicted.
@@ -383,7 +396,7 @@ def confusion(
     >>> rate.value(["cat", "dog", "dog", "fish"], Table(None, y=["cat", "cat", "dog", "fish"]))
     0.5
     """
-    return make_confusion(rows_of(dataset, ranges, of, where), called)
+    return make_confusion(rows_of(dataset, ranges, of, where, value), called)
 
 
 def make_confusion(rows: Dataset, called: Any) -> Rate:
@@ -404,6 +417,7 @@ def macro(
     /,
     *ranges: str,
     min_rows: int = 0,
+    value: str | None = None,
     **where: Any,
 ) -> Rate:
     """Return the average of a rate over all classes, each of which counts alike.
@@ -419,7 +433,7 @@ def macro(
     >>> rate.value(["a", "b", "b", "b"], Table(None, y=["a", "a", "b", "b"]))
     0.75
     """
-    return make_macro(metric_name(metric), rows_of(dataset, ranges, None, where), min_rows)
+    return make_macro(metric_name(metric), rows_of(dataset, ranges, None, where, value), min_rows)
 
 
 def make_macro(name: str, rows: Dataset, min_rows: Any = 0) -> Rate:
@@ -456,7 +470,8 @@ def cost(dataset: Any = DEFAULT, costs: Any = None, /, *ranges: str, classes: An
         As for ``recall``.
     costs : dict, array of shape (n_classes, n_classes) or data frame
         A cost for ``"sick->well"`` (labelled sick, called well) or for the pair of both labels; what is not named costs
-        nothing. Of an array the rows are labels and the columns predictions.
+        nothing. A cost is a number, or the name of a column with the cost of each row. Of an array the rows are labels
+        and the columns predictions.
     classes : sequence of labels
         Of the rows and columns of an array.
 
@@ -470,37 +485,48 @@ def cost(dataset: Any = DEFAULT, costs: Any = None, /, *ranges: str, classes: An
     True
     >>> rate == cost({"sick->well": 20, "well->sick": 1})
     True
+    >>> print(cost("train", {(1, 0): "amount", (0, 1): 5}) <= 2.5)
+    cost({0->1: 5, 1->0: amount}) <= 2.5
     """
     if not isinstance(dataset, (Dataset, str)):
         dataset, costs, ranges = DEFAULT, dataset, (*([] if costs is None else [costs]), *ranges)
     return make_cost(rows_of(dataset, ranges, None, where), _entries(costs, classes))
 
 
-def make_cost(rows: Dataset, entries: Iterable[tuple[str, str, float]]) -> Rate:
-    """Return the same for costs as triples of two classes and a number."""
-    costs: dict[tuple[str, str], float] = {}
+def make_cost(rows: Dataset, entries: Iterable[tuple[str, str, float | str]]) -> Rate:
+    """Return the same for costs as triples of two classes and a number, or the name of a column."""
+    costs: dict[tuple[str, str], float | str] = {}
     for label, called, amount in entries:
         if (label, called) in costs:
             raise ValueError(f"Each cost must be named once; {label}{ARROW}{called} occurs twice.")
-        costs[label, called] = check_finite(amount)
+        costs[label, called] = amount if isinstance(amount, str) else check_finite(amount)
     amounts = {pair: amount for pair, amount in sorted(costs.items()) if amount}
     if not amounts:
         raise ValueError(f"{COST} needs a cost that is not 0, as in {COST}({{sick->well: 20}}); got none.")
     if rows.of is not None or rows.label is not None or rows.baseline is not None:
         raise ValueError(f"{COST} names its classes itself, and is about all rows of a dataset or group; got {rows}.")
-    texts = [f"{format_value(a)}{ARROW}{format_value(b)}: {format_number(x)}" for (a, b), x in amounts.items()]
-    counts = tuple(
-        Count(positive=True, cell=_POSITIVES, coefficient=amount, of=label, called=called)
-        for (label, called), amount in amounts.items()
-    )
-    return Rate(0.0, (Term(1.0, Metric(COST, counts, Cell(), (), f"{{{', '.join(texts)}}}"), rows),))
+    if rows.value is not None:
+        raise ValueError(
+            f"{COST} names its amounts in its costs, as in {COST}({{1->0: {format_name(rows.value)}}}); got "
+            f"value={rows.value} beside them."
+        )
+    texts, counts = [], []
+    for (label, called), amount in amounts.items():
+        is_column = isinstance(amount, str)
+        text = format_name(amount) if isinstance(amount, str) else format_number(amount)
+        texts.append(f"{format_value(label)}{ARROW}{format_value(called)}: {text}")
+        of: dict[str, Any] = {"value": amount} if is_column else {"coefficient": amount}
+        counts.append(Count(positive=True, cell=_POSITIVES, of=label, called=called, **of))
+    return Rate(0.0, (Term(1.0, Metric(COST, tuple(counts), Cell(), (), f"{{{', '.join(texts)}}}"), rows),))
 
 
-def _entries(costs: Any, classes: Any) -> list[tuple[str, str, float]]:
+def _entries(costs: Any, classes: Any) -> list[tuple[str, str, float | str]]:
     if isinstance(costs, Mapping):
         for key, amount in costs.items():
-            if not is_number(amount):
-                raise TypeError(f"A cost must be a number; got {amount!r} for {key!r}.")
+            if not is_number(amount) and not (isinstance(amount, str) and amount):
+                raise TypeError(
+                    f"A cost must be a number, or the name of a column of amounts; got {amount!r} for {key!r}."
+                )
         return [(*pair_of(key), amount) for key, amount in costs.items()]
     if hasattr(costs, "columns"):
         rows, columns = list(costs.index), list(costs.columns)
@@ -514,6 +540,43 @@ def _entries(costs: Any, classes: Any) -> list[tuple[str, str, float]]:
         )
     texts = [[text_of(label) for label in side] for side in (rows, columns)]
     return [(a, b, float(matrix[i, j])) for i, a in enumerate(texts[0]) for j, b in enumerate(texts[1])]
+
+
+def total(
+    dataset: Dataset | str = DEFAULT, /, *ranges: str, value: str | None = None, of: Any = None, **where: Any
+) -> Rate:
+    """Return the sum of the amounts of the rows that are predicted positive, such as the profit of loans granted.
+
+    It is no share: it grows with the rows, and with their weights. A goal on it, or an objective, is about as many rows
+    as its dataset has.
+
+    Parameters
+    ----------
+    dataset, *ranges, of, **where
+        As for ``recall``.
+    value : str
+        The column of amounts; they may be negative.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table, total
+    >>> profit = total("train", value="profit")
+    >>> print(profit >= 1000)
+    total(value=profit) >= 1000
+    >>> loans = Table(None, y=[0, 1, 1], sensitive_features={"profit": [-500, 300, 200]})
+    >>> profit.value([1, 1, 0], loans)
+    -200.0
+    """
+    return make_total(rows_of(dataset, ranges, of, where, value))
+
+
+def make_total(rows: Dataset) -> Rate:
+    """Return the same for rows that have the column of amounts already."""
+    if rows.value is None:
+        raise ValueError(f"{TOTAL} needs a column of amounts, as in {TOTAL}(value=profit); got none.")
+    count = Count(positive=True, cell=_ALL, value=rows.value)
+    details = f"value={format_name(rows.value)}"
+    return Rate(0.0, (Term(1.0, Metric(TOTAL, (count,), _ALL, (), details, is_total=True), rows.without_value),))
 
 
 def pair_of(key: Any) -> tuple[str, str]:
@@ -688,9 +751,10 @@ def _group_function(form: str) -> Callable[..., WorstRate]:
         by: str | Sequence[str] = (),
         min_rows: int = 0,
         of: Any = None,
+        value: str | None = None,
         **where: Any,
     ) -> WorstRate:
-        return WorstRate(form, rows_of(dataset, ranges, of, where), by=_columns(by), min_rows=min_rows)
+        return WorstRate(form, rows_of(dataset, ranges, of, where, value), by=_columns(by), min_rows=min_rows)
 
     return _with_docstring(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
 
@@ -704,9 +768,10 @@ def _metric_function(form: str) -> Callable[..., WorstRate]:
         by: str | Sequence[str] = (),
         min_rows: int = 0,
         of: Any = None,
+        value: str | None = None,
         **where: Any,
     ) -> WorstRate:
-        return WorstRate(form, rows_of(dataset, ranges, of, where), metric_name(metric), _columns(by), min_rows)
+        return WorstRate(form, rows_of(dataset, ranges, of, where, value), metric_name(metric), _columns(by), min_rows)
 
     call = f'{form}("recall", "train"{", by=" + repr("sex") if FORMS[form].by else ""})'
     return _with_docstring(form, phrase, "metric, dataset", call)
@@ -717,9 +782,9 @@ def _with_docstring(form: str, phrase: Any, arguments: str, call: str) -> Callab
     phrase.__name__ = phrase.__qualname__ = form
     phrase.__doc__ = f"""Return {kind.meaning}: {kind.formula}.
 
-Called as ``{form}({arguments})``, with conditions and ``of`` as for ``recall``. Groups are those that the rows hold.
-Those with fewer than ``min_rows`` rows, of the rows that the metric is out of, are left out; for recall these are the
-positives.
+Called as ``{form}({arguments})``, with conditions, ``of`` and ``value`` as for ``recall``. Groups are those that the
+rows hold. Those with fewer than ``min_rows`` rows, of the rows that the metric is out of, are left out; for recall
+these are the positives.
 
 Returns
 -------

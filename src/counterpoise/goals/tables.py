@@ -53,6 +53,37 @@ def numbers_of(values: AnyArray, column: str) -> AnyArray:
     return np.array([np.nan if is_missing(value) else float(value) for value in objects])
 
 
+def read_amounts(values: AnyArray, column: str, name: str) -> FloatArray:
+    """Return a column of a dataset as finite amounts, or say which row holds none."""
+    wrong, kind = None, values.dtype.kind
+    if kind == "O":
+        is_amount = [isinstance(one, Real) and not isinstance(one, bool) for one in values.tolist()]
+        wrong = next((row for row, fits in enumerate(is_amount) if not fits), None)
+    elif kind not in "iuf":
+        wrong = 0
+    if wrong is None:
+        amounts = values.astype(np.float64)
+        odd = np.flatnonzero(~np.isfinite(amounts))
+        if not odd.size:
+            return amounts
+        wrong = int(odd[0])
+    value = values[wrong].item() if isinstance(values[wrong], np.generic) else values[wrong]
+    kind_of = "nothing" if is_missing(value) else "infinity" if isinstance(value, float) else repr(value)
+    raise ValueError(
+        f"Amounts must be finite numbers; column {column!r} of dataset {name!r} holds {kind_of} at row {wrong}. "
+        "Leave such rows out, or put in the amount that they count with, such as 0."
+    )
+
+
+def check_largest_value(limits: Any) -> float | dict[str, float] | None:
+    """Return the largest amounts of a population, one number for all columns or one for each, after checking them."""
+    if limits is None:
+        return None
+    if isinstance(limits, Mapping):
+        return {str(column): check_positive(limit, f"largest_value of {column!r}") for column, limit in limits.items()}
+    return check_positive(limits, "largest_value")
+
+
 def count_missing(values: AnyArray) -> int:
     """Return how many values of an array are missing."""
     kind = values.dtype.kind
@@ -66,6 +97,10 @@ def count_missing(values: AnyArray) -> int:
 
 
 MISSING = "(missing)"  # the text of a value that is missing; no column may hold it as a value of its own
+
+
+class NoLargestValue(ValueError):  # noqa: N818 - named for what it reports
+    """Amounts without a known limit, which say nothing sure about a population."""
 
 
 class Levels(NamedTuple):
@@ -159,6 +194,9 @@ class Table:
     counts : array of shape (n_samples,), optional
         How many rows each stands for, whole numbers: rows that are alike in all that goals may ask need be there once,
         and rates, intervals and verdicts are those of all of them. Not together with ``sample_weight``.
+    largest_value : float or dict from columns to floats, optional
+        The largest amount that a row of the population can have, for goals that count amounts; known before the rows
+        were drawn. Of amounts that may be negative it is the largest size. Audits of such goals need it.
     population : bool, default=True
         Whether the rows are a sample of people, so that goals on them are about new people too. False for a list, such
         as embarrassing examples: goals on its rows get no margin.
@@ -173,6 +211,7 @@ class Table:
     counts: FloatArray | None = None
     row_numbers: FloatArray | None = None  # how many rows each stands for, where its weight is the sum of theirs
     largest_weight: float | None = None
+    largest_value: float | dict[str, float] | None = None
     population: bool = True
     _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
 
@@ -186,6 +225,7 @@ class Table:
         sample_weight: ArrayLike | None = None,
         largest_weight: float | None = None,
         counts: ArrayLike | None = None,
+        largest_value: float | Mapping[str, float] | None = None,
         population: bool = True,
     ) -> None:
         if isinstance(X, Mapping):
@@ -208,10 +248,13 @@ class Table:
         self.y = _labels(y, "y", self.n_samples)
         self.baseline = _labels(baseline, "baseline", self.n_samples)
         self.sample_weight = check_sample_weight(sample_weight, self.n_samples)
+        if sample_weight is not None:
+            self._unit = float(np.max(sample_weight))
         if counts is not None:
             self.counts = _counts(counts, sample_weight, self.n_samples)
         if largest_weight is not None:
-            self.largest_weight, self._unit = check_largest_weight(largest_weight, sample_weight)
+            self.largest_weight, _ = check_largest_weight(largest_weight, sample_weight)
+        self.largest_value = check_largest_value(largest_value)
         for name, values in self._own_columns.items():
             if values.shape != (self.n_samples,):
                 raise ValueError(
@@ -220,6 +263,7 @@ class Table:
                 )
         self._codes: dict[str, Levels] = {}
         self._numbers: dict[str, AnyArray] = {}
+        self._amounts: dict[str, FloatArray] = {}
 
     @property
     def sensitive_columns(self) -> list[str]:
@@ -248,6 +292,40 @@ class Table:
         n_rows = self.n_samples if isinstance(places, slice) else len(places)
         return np.ones(n_rows) if weights is None else weights[places]
 
+    @property
+    def weight_unit(self) -> float:
+        """Return what the heaviest row weighed before weights were divided by that."""
+        return self._unit
+
+    def amounts(self, column: str, name: str) -> FloatArray:
+        """Return a column as amounts that rows count with; ``name`` is that of the dataset, for messages."""
+        if column not in self._amounts:
+            self._amounts[column] = read_amounts(self.column(column), column, name)
+        return self._amounts[column]
+
+    def largest_amount(self, column: str, name: str) -> float:
+        """Return the largest size that an amount of the population can have; without a limit it is refused.
+
+        ``name`` is that of the dataset, for messages.
+        """
+        limits, amounts = self.largest_value, np.abs(self.amounts(column, name))
+        limit = limits.get(column) if isinstance(limits, dict) else limits
+        row = int(amounts.argmax())
+        if limit is None:
+            raise NoLargestValue(
+                f"Dataset {name!r} needs largest_value, the largest amount in column {column!r} that a row of its "
+                f"population can have: rows that were not drawn may have more than these (at most {amounts[row]:g}). "
+                f"Pass it: largest_value={{{column!r}: ...}}, data.largest_value in a goals file, --largest-value "
+                "where a table or a run is audited."
+            )
+        if amounts[row] > limit / EQUAL:
+            raise ValueError(
+                f"largest_value must be at least as large as every amount of the population; got {limit:g} for column "
+                f"{column!r} of dataset {name!r}, but row {row} holds {self.amounts(column, name)[row]:g}. Pass the "
+                "largest that any row can have."
+            )
+        return max(limit, float(amounts[row])) or 1.0
+
     def heaviest(self, name: str) -> float | None:
         """Return the most that a row of the population can weigh, in the units of the weights kept.
 
@@ -269,12 +347,12 @@ class Table:
 
         Where those are a list and no sample, so are these, and where they stand for several rows each.
         """
-        if table.largest_weight is not None and table.sample_weight is not None:
+        if table.sample_weight is not None:
             self.largest_weight = table.largest_weight
             self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
         if table.row_numbers is not None:
             self.row_numbers = table.row_numbers[places]
-        self.population = table.population
+        self.population, self.largest_value = table.population, table.largest_value
         return self
 
     def with_parts(self, **parts: Any) -> "Table":
@@ -306,7 +384,7 @@ class Table:
 
     def without_features(self) -> "Table":
         """Return the same table without X, but for the columns of a data frame by which goals can tell groups apart."""
-        known = {*self._own_columns, *self._numbers}  # columns that goals have used are kept for them
+        known = {*self._own_columns, *self._numbers, *self._amounts}  # columns that goals have used are kept for them
         names = [name for name in self.columns if name in known or self._has_groups(name)]
         columns = {name: self._plain_column(name) for name in names}
         return self.with_parts(X=np.empty((self.n_samples, 0)), sensitive_features=columns or None)
@@ -385,7 +463,7 @@ class Table:
         if self.largest_weight is not None:
             check_positive(self.largest_weight, "largest_weight")
             check_positive(self._unit, "the heaviest weight")
-        self._codes, self._numbers = {}, {}
+        self._codes, self._numbers, self._amounts = {}, {}, {}
 
     def __repr__(self) -> str:
         has = [word for word, part in (("labelled", self.y), ("with baseline", self.baseline)) if part is not None]
@@ -396,10 +474,14 @@ class Table:
         return f"Table({', '.join([f'n_samples={self.n_samples}', *has, f'columns={self.columns}'])})"
 
 
-def group_codes(table: Table) -> tuple[IntArray, list[str]]:
-    """Return the group of each row, by all columns of the sensitive features together, and the groups' names."""
-    codes, names = combine_groups({name: table.levels(name) for name in table.sensitive_columns}, table.n_samples)
-    return codes, names if table.sensitive_columns else []
+def group_codes(table: Table, amounts: Sequence[str] = ()) -> tuple[IntArray, list[str]]:
+    """Return the group of each row, by all columns of the sensitive features together, and the groups' names.
+
+    Columns of ``amounts``, which goals count with, make no groups.
+    """
+    columns = [name for name in table.sensitive_columns if name not in amounts]
+    codes, names = combine_groups({name: table.levels(name) for name in columns}, table.n_samples)
+    return codes, names if columns else []
 
 
 def as_tables(data: Any) -> dict[str, Table]:

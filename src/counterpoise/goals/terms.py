@@ -323,6 +323,8 @@ class Dataset:
     baseline: bool | None = None  # True: only rows that the baseline predicts positive
     ranges: tuple[Range, ...] = ()  # of numbers, one for a column, sorted
     of: str | None = None  # the text of the class that is called positive; None: the usual one
+    value: str | None = None  # the column of the amounts that rows count with; None: each counts as 1
+    unit: float = 1.0  # of the amounts: they are divided by it, once data are known
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -366,6 +368,29 @@ class Dataset:
         if self.of not in {None, text}:
             raise ValueError(f"A rate is about one class; got of={text} beside of={self.of}.")
         return replace(self, of=text)
+
+    def with_value(self, value: Any) -> "Dataset":
+        """Return the same rows, each of which counts with its amount in a column.
+
+        Examples
+        --------
+        >>> from counterpoise.goals import Dataset
+        >>> print(Dataset("train").where(sex="F").with_value("loan amount"))
+        train, sex=F, value='loan amount'
+        """
+        if not isinstance(value, str) or not value:
+            raise TypeError(
+                f"value must be the name of a column of amounts, as in recall(value=amount); got {value!r}. Pass the "
+                "amounts themselves as a column of sensitive_features, X or the Table."
+            )
+        if self.value not in {None, value}:
+            raise ValueError(f"A rate counts one column of amounts; got value={value} beside value={self.value}.")
+        return replace(self, value=value)
+
+    @property
+    def without_value(self) -> "Dataset":
+        """Return the same rows, each of which counts as 1."""
+        return self if self.value is None else replace(self, value=None, unit=1.0)
 
     @property
     def normalized(self) -> "Dataset":
@@ -425,7 +450,8 @@ class Dataset:
         path = "".join(f".{of}{'positives' if sign else 'negatives'}" for of, sign in signs if sign is not None)
         columns = [f"{format_name(name)}={format_value(value)}" for name, value in self.conditions]
         of = [] if self.of is None else [f"of={format_value(self.of) if self.of else 'each class'}"]
-        return [f"{format_name(self.name)}{path}", *of, *columns, *map(str, self.ranges)]
+        value = [] if self.value is None else [f"value={format_name(self.value)}"]
+        return [f"{format_name(self.name)}{path}", *of, *columns, *map(str, self.ranges), *value]
 
     def __str__(self) -> str:
         return ", ".join(self.parts)
@@ -479,7 +505,7 @@ class RowCount(NamedTuple):
     called: str | None = None  # the class; None: the one that is usually positive
 
 
-def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any]) -> Dataset:
+def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any], value: Any = None) -> Dataset:
     """Return the rows that the arguments of a metric name; a range may stand first, in place of the dataset."""
     if _match_range(dataset):
         dataset, ranges = DEFAULT, (dataset, *ranges)
@@ -487,6 +513,7 @@ def rows_of(dataset: Any, ranges: Iterable[str], of: Any, where: dict[str, Any])
         raise TypeError(f"A rate takes a Dataset or its name; got {dataset!r}. Data are bound later, by fit.")
     rows = Dataset(dataset) if isinstance(dataset, str) else dataset
     rows = rows.where(*ranges, **where) if ranges or where else rows
+    rows = rows if value is None else rows.with_value(value)
     return rows if of is None else rows.with_class(of)
 
 
@@ -522,6 +549,8 @@ class Count(NamedTuple):
     out_of: Cell | None = None  # of which it is a share, where that is not what the whole metric is out of
     of: str | None = None  # the class that the cell is about, where it is not the one that the rate is about
     called: str | None = None  # the class whose predictions are counted, where it is not the same
+    value: str | None = None  # the column of the amounts that it counts, where what it is out of counts rows
+    unit: float | None = None  # of the amounts, by which the coefficient is multiplied; None: not yet known
 
 
 class Metric(NamedTuple):
@@ -534,6 +563,7 @@ class Metric(NamedTuple):
     details: str = ""  # the last argument of its text, behind the rows
     is_mean: bool = False  # whether of_each is averaged over the classes, and not added up
     min_rows: int = 0  # that a class must have to count in an average over classes
+    is_total: bool = False  # whether it is a sum over the rows of a dataset: that many times the mean over all of them
 
 
 class Term(NamedTuple):
@@ -548,6 +578,10 @@ class Term(NamedTuple):
         for count in self.metric.counts:
             rows = part_of(count.cell, self.rows if count.of is None else replace(self.rows, of=count.of))
             out_of = part_of(self.metric.out_of if count.out_of is None else count.out_of, self.rows)
+            if count.value is not None and rows is not None:
+                rows = replace(rows, value=count.value, unit=1.0 if count.unit is None else count.unit)
+            if self.metric.is_total:
+                out_of = Dataset(self.rows.name)
             if rows is not None and out_of is not None:
                 called = None if count.positive is None else self.rows.of if count.called is None else count.called
                 yield RowCount(self.coefficient * count.coefficient, count.positive, rows, out_of, called)

@@ -9,7 +9,7 @@ RESERVED = {
     "by": "for the columns that make groups, as in max_difference(recall, by=sex)",
     "called": "for the class that is predicted, as in confusion(of=cat, called=dog)",
     "min_rows": "for the least number of rows of a group, as in max_difference(recall, by=sex, min_rows=50)",
-    "value": "for a column of amounts",
+    "value": "for the column of amounts that rows count with, as in recall(value=amount)",
     "within": "which is kept for later",
     "average": "which is kept for later",
     "twin": "which is kept for later",

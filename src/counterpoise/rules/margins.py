@@ -128,6 +128,7 @@ class Part(NamedTuple):
     linear: Linear
     goal: int | None  # its place; None: it is the budget
     is_random: bool  # whether it gets a margin
+    allowed: float = _ALLOWED  # by which it may be above zero: rounding
 
 
 class RuleRanking(NamedTuple):
@@ -163,6 +164,11 @@ class MarginProblem(NamedTuple):
         """Return the places of the parts that get a margin."""
         return np.flatnonzero([part.is_random for part in self.parts])
 
+    @property
+    def allowed(self) -> FloatArray:
+        """Return by how much each part may be missed, shape (n_parts, 1)."""
+        return np.array([part.allowed for part in self.parts]).reshape(-1, 1)
+
     def by_goal(self) -> dict[int, IntArray]:
         """Return for each goal which of the parts that get a margin are its own."""
         goals = dict.fromkeys(part.goal for part in self.parts if part.goal is not None)
@@ -170,17 +176,17 @@ class MarginProblem(NamedTuple):
 
     def least_rows(self, table: RuleTable) -> FloatArray:
         """Return on how many rows, of equal weight, or persons, each part that gets a margin rests at least."""
-        sums, least = table.observed(), np.full(self.random.size, np.inf)
+        least = np.full(self.random.size, np.inf)
         for number, place in enumerate(self.random.tolist()):
             for count in self.parts[place].linear.row_counts:
                 rows = table.rows[count.out_of.name]
                 if not self.views.tables[rows.name].population:
                     continue
-                is_of = rows.membership[:, rows.sets.index(count.out_of)]
-                squares = rows.sums(rows.squares, table.n_cells).sum(axis=0)
-                n_rows = float(sums[rows.name].sum(axis=0) @ is_of) ** 2 / max(float(squares @ is_of), _TINY)
+                n_rows = rows.effective_rows(count.out_of)
+                if count.rows.value != count.out_of.value:  # few rows may have most of the amounts
+                    n_rows = min(n_rows, rows.effective_rows(count.rows))
                 if rows.name in self.persons:
-                    inside = is_of[rows.keys % rows.n_kinds] > 0
+                    inside = rows.is_in(count.out_of)[rows.keys % rows.n_kinds] > 0
                     n_rows = min(n_rows, float(np.unique(self.persons[rows.name][inside]).size))
                 least[number] = min(least[number], n_rows)
         return least
@@ -196,8 +202,8 @@ class MarginProblem(NamedTuple):
         ranking = self.judge(table, shares)[0]
         if not may_miss:
             return ranking
-        fixed = table.values(shares)[np.flatnonzero([not part.is_random for part in self.parts])]
-        return ranking._replace(is_met=np.asarray((fixed <= _ALLOWED).all(axis=0)))
+        fixed = np.flatnonzero([not part.is_random for part in self.parts])
+        return ranking._replace(is_met=np.asarray((table.values(shares)[fixed] <= self.allowed[fixed]).all(axis=0)))
 
     def judge(self, table: RuleTable, shares: FloatArray) -> tuple[RuleRanking, FloatArray, FloatArray]:
         """Return what decides about rules on all rows, the slack of goals in standard errors, and those."""
@@ -219,7 +225,7 @@ class MarginProblem(NamedTuple):
     def rank_values(self, values: FloatArray, z: FloatArray) -> RuleRanking:
         """Return what decides about rules, given their values of all functions, and the slack of goals."""
         n_parts = len(self.parts)
-        is_met = np.asarray((values[:n_parts] <= _ALLOWED).all(axis=0))
+        is_met = np.asarray((values[:n_parts] <= self.allowed).all(axis=0))
         return RuleRanking(values[n_parts:].max(axis=0), ndtr(-z).sum(axis=0), is_met)
 
 
@@ -428,7 +434,8 @@ def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     for part, owner in zip(written.targets, written.owners.tolist(), strict=True):
         names = {count.rows.name for count in part.linear.row_counts}
         is_list = all(not views.tables[name].population for name in names)
-        parts.append(Part(part.linear, owner, not why_no_margin(goals[owner]) and not is_list))
+        allowed = _ALLOWED * (part.linear.size if part.has_amounts else 1.0)
+        parts.append(Part(part.linear, owner, not why_no_margin(goals[owner]) and not is_list, allowed))
     return parts
 
 

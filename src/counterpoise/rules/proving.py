@@ -19,6 +19,7 @@ from scipy.special import ndtri
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows, Table
 from counterpoise.goals.bound_goals import check_denominators
+from counterpoise.goals.expressions import terms_of
 from counterpoise.goals.population import GoalOutcome, measure_goal
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.goal_rows import TRAIN, Answers
@@ -328,4 +329,18 @@ def _why_no_proof(goals: Sequence[Goal], kept: Any) -> str:
     if unlimited:
         return f"the weights of {unlimited[0]} differ: pass largest_weight, the most that a row can weigh"
     at_the_end = next((goal for goal in goals if why_no_margin(goal) == AT_THE_END), None)
-    return "" if at_the_end is None else f"no rule can be inside of the bound of {at_the_end}"
+    known = _why_no_proof_of_amounts(goals, tables)
+    return known if at_the_end is None else f"no rule can be inside of the bound of {at_the_end}"
+
+
+def _why_no_proof_of_amounts(goals: Sequence[Goal], tables: Mapping[str, Table]) -> str:
+    total = next((goal for goal in goals if goal.is_total), None)
+    if total is not None:
+        return f"{total} is on a total, which depends on how many rows there are: bound a mean, as cost is"
+    for goal in goals:
+        for rows in (count.rows for term in terms_of(goal) for count in term.row_counts()):
+            limits = tables[rows.name].largest_value
+            is_limited = rows.value in limits if isinstance(limits, dict) else limits is not None
+            if rows.value is not None and tables[rows.name].population and not is_limited:
+                return f"the amounts of {rows.value} differ: pass largest_value, the most that a row can have"
+    return ""

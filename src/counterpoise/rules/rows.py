@@ -36,14 +36,21 @@ class LabelledData(NamedTuple):
         baseline: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         largest_weight: float | None = None,
+        largest_value: Any = None,
+        amounts: Sequence[str] = (),
     ) -> "LabelledData":
-        """Return rows whose features are checked; ``original`` are the rows as they came."""
+        """Return rows whose features are checked; ``original`` are the rows as they came.
+
+        ``amounts`` are columns that goals count with, and that make no groups.
+        """
         codes = label_codes(y, n_rows(X), classes)
         weight = check_sample_weight(sample_weight, codes.size)
         features = original if is_frame(original) else np.empty((codes.size, 0))
         weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
+        weights["largest_value"] = largest_value
         table = Table(features, classes[codes], sensitive_features, baseline, **weights)
-        return cls(X, codes, weight, None if sensitive_features is None else group_codes(table)[0], table)
+        has_groups = sensitive_features is not None and not set(table.sensitive_columns) <= set(amounts)
+        return cls(X, codes, weight, group_codes(table, amounts)[0] if has_groups else None, table)
 
     def only(self, places: IntArray) -> "LabelledData":
         """Return some of the rows."""

@@ -1,9 +1,11 @@
 """What candidate rules come to in rates, on the rows, on resamples of them, and with which standard errors.
 
 What counts of the rows are sums over cells: rows that all candidate rules treat alike and that the goals count alike.
+Where goals count amounts, the cells have sums of those, and of their products, too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,31 +32,67 @@ class Rules(NamedTuple):
         return self._replace(answers=self.answers[:, places])
 
 
+Measure = tuple[str | None, float]  # what rows count with: a column of amounts and its unit, or None: each as 1
+
+
+def measure_of(rows: Dataset) -> Measure:
+    """Return what rows count with."""
+    return rows.value, rows.unit
+
+
 class RowCells:
     """The rows of a dataset that goals count, by the cell that rules treat alike and by what counts them."""
 
     def __init__(self, name: str, cells: IntArray, sets: Sequence[Dataset], views: Views, row_factor: float) -> None:
-        self.name, self.sets, self.row_factor = name, sets, row_factor
+        self.name, self.row_factor = name, row_factor
+        self.sets = list(dict.fromkeys(rows.without_value for rows in sets))
+        self.measures = list(dict.fromkeys(measure_of(rows) for rows in sets))
         table = views.tables[name]
-        is_in = np.zeros((len(sets), table.n_samples), dtype=np.bool_)
-        for place, rows in enumerate(sets):
+        is_in = np.zeros((len(self.sets), table.n_samples), dtype=np.bool_)
+        for place, rows in enumerate(self.sets):
             is_in[place, views.rows(rows)[0]] = True
         packed = np.packbits(is_in, axis=0).T
         kinds, of = np.unique(packed, axis=0, return_inverse=True)
         of = of.ravel()
-        self.membership = np.unpackbits(kinds, axis=1)[:, : len(sets)].astype(np.float64)  # (n_kinds, n_sets)
+        self.membership = np.unpackbits(kinds, axis=1)[:, : len(self.sets)].astype(np.float64)  # (n_kinds, n_sets)
         self.n_kinds, self.n_cells = len(kinds), int(cells.max(initial=-1)) + 1
         self.keys = cells.astype(np.int64) * self.n_kinds + of
         self.weights = table.weights()
         squares = self.weights if table.counts is not None else self.weights**2  # of rows, or those they stand for
         self.squares = squares / row_factor
-        self.are_equal = table.counts is not None or bool(np.ptp(self.weights) == 0)
+        has_amounts = any(value is not None for value, _ in self.measures)
+        self.are_equal = (table.counts is not None or bool(np.ptp(self.weights) == 0)) and not has_amounts
         self.unit = 1.0 if table.counts is not None else float(self.weights[0])
+        self.amounts = {one: views.amounts(name, one[0]) / one[1] for one in self.measures if one[0] is not None}
+
+    def is_in(self, rows: Dataset) -> FloatArray:
+        """Return which kinds are among some rows."""
+        return np.asarray(self.membership[:, self.sets.index(rows.without_value)])
+
+    def measured(self, numbers: FloatArray, *measures: Measure) -> FloatArray:
+        """Return a number for each row, times its amounts."""
+        for one in measures:
+            numbers = numbers * self.amounts[one] if one in self.amounts else numbers
+        return numbers
 
     def sums(self, amounts: FloatArray, n_cells: int) -> FloatArray:
         """Return the sums of amounts of the rows, shape (n_cells, n_kinds)."""
         counted = np.bincount(self.keys, amounts, n_cells * self.n_kinds)
         return counted.astype(np.float64).reshape(n_cells, self.n_kinds)
+
+    def sums_of_each(self, weights: FloatArray, n_cells: int) -> "RowSums":
+        """Return the sums of what rows count with, given their weights, for each measure."""
+        return {(self.name, *one): self.sums(self.measured(weights, one), n_cells) for one in self.measures}
+
+    def effective_rows(self, rows: Dataset) -> float:
+        """Return on how many rows of equal weight and amount a sum over some rows rests."""
+        inside = self.is_in(rows)[self.keys % self.n_kinds] > 0
+        sizes = np.abs(self.measured(self.weights, measure_of(rows))[inside])
+        squares = self.measured(self.squares, measure_of(rows), measure_of(rows))[inside]
+        return float(sizes.sum()) ** 2 / max(float(squares.sum()), _TINY)
+
+
+RowSums = dict[tuple[str, str | None, float], FloatArray]  # by dataset and measure
 
 
 class RuleTable:
@@ -97,14 +135,17 @@ class RuleTable:
         rules = self.rules.only(places)
         return RuleTable(rules, self.linear, self.views, self.error_factors, cost, self.row_factor)
 
-    def observed(self) -> dict[str, FloatArray]:
-        """Return the sums of the rows as they are, by dataset, shape (n_cells, n_kinds)."""
-        return {name: rows.sums(rows.weights, self.n_cells) for name, rows in self.rows.items()}
+    def observed(self) -> RowSums:
+        """Return the sums of the rows as they are, by dataset and measure, shape (n_cells, n_kinds)."""
+        sums: RowSums = {}
+        for rows in self.rows.values():
+            sums |= rows.sums_of_each(rows.weights, self.n_cells)
+        return sums
 
     def resamples(
         self, n_resamples: int, rng: np.random.Generator, persons: Mapping[str, IntArray]
-    ) -> Iterator[dict[str, FloatArray]]:
-        """Yield the sums of some resamples of the rows at a time, by dataset, shape (n_resamples, n_cells, n_kinds).
+    ) -> Iterator[RowSums]:
+        """Yield the sums of some resamples of the rows at a time, as ``observed``, (n_resamples, n_cells, n_kinds).
 
         Those of lists, which are no samples, stay as they are. Where several rows are of one person, persons are drawn.
         """
@@ -112,32 +153,37 @@ class RuleTable:
         most = max(1, _MOST_SUMS // max(own.size for own in observed.values()))
         for first in range(0, n_resamples, most):
             n_drawn = min(most, n_resamples - first)
-            yield {name: self._redraw(name, own, n_drawn, rng, persons) for name, own in observed.items()}
+            drawn: RowSums = {}
+            for rows in self.rows.values():
+                drawn |= self._redraw(rows, observed, n_drawn, rng, persons)
+            yield drawn
 
     def _redraw(
-        self, name: str, observed: FloatArray, n_drawn: int, rng: np.random.Generator, persons: Mapping[str, IntArray]
-    ) -> FloatArray:
-        rows = self.rows[name]
+        self, rows: RowCells, observed: RowSums, n_drawn: int, rng: np.random.Generator, persons: Mapping[str, IntArray]
+    ) -> RowSums:
+        name = rows.name
+        keys = [(name, *one) for one in rows.measures]
         if not self.views.tables[name].population:
-            return np.broadcast_to(observed, (n_drawn, *observed.shape))
+            return {key: np.broadcast_to(observed[key], (n_drawn, *observed[key].shape)) for key in keys}
         if rows.are_equal and name not in persons:  # cells of equal rows are drawn as such
-            counts = np.rint(observed / rows.unit)
+            counts = np.rint(observed[keys[0]] / rows.unit)
             n_rows = round(rows.row_factor * counts.sum())
             times = rng.multinomial(n_rows, counts.ravel() / counts.sum(), size=n_drawn)
-            return np.asarray(rows.unit * times.reshape(n_drawn, *counts.shape), dtype=np.float64)
+            return {keys[0]: np.asarray(rows.unit * times.reshape(n_drawn, *counts.shape), dtype=np.float64)}
         units = persons.get(name, np.arange(rows.weights.size))
         n_units = int(units.max()) + 1
         size = round(rows.row_factor * n_units)
         repeats = (np.bincount(rng.integers(0, n_units, size), minlength=n_units) for _ in range(n_drawn))
-        return np.array([rows.sums(rows.weights * times[units], self.n_cells) for times in repeats])
+        all_sums = [rows.sums_of_each(rows.weights * times[units], self.n_cells) for times in repeats]
+        return {key: np.array([sums[key] for sums in all_sums]) for key in keys}
 
-    def shares(self, sums: Mapping[str, FloatArray]) -> FloatArray:
+    def shares(self, sums: RowSums) -> FloatArray:
         """Return for each count what it is out of its rows, for every rule, shape (..., n_counts, n_rules)."""
         shares = []
         for count, kind in zip(self.counts, self.kinds, strict=True):
             rows, out_of = self.rows[count.rows.name], self.rows[count.out_of.name]
-            by_cell = sums[count.rows.name] @ rows.membership[:, rows.sets.index(count.rows)]
-            total = sums[count.out_of.name].sum(axis=-2) @ out_of.membership[:, out_of.sets.index(count.out_of)]
+            by_cell = sums[count.rows.name, *measure_of(count.rows)] @ rows.is_in(count.rows)
+            total = sums[count.out_of.name, *measure_of(count.out_of)].sum(axis=-2) @ out_of.is_in(count.out_of)
             scaled = np.divide(by_cell.T, total, out=np.zeros(by_cell.T.shape), where=np.asarray(total > 0)).T
             shares.append(scaled @ self.indicators[kind])
         return np.stack(shares, axis=-2)
@@ -163,14 +209,14 @@ class RuleTable:
                 for count in self.linear[place].row_counts:
                     if count.rows.name != name:
                         continue
-                    total = float(sums[name].sum(axis=0) @ rows.membership[:, rows.sets.index(count.out_of)])
+                    total = float(sums[name, *measure_of(count.out_of)].sum(axis=0) @ rows.is_in(count.out_of))
                     if total <= 0:
                         continue
                     at = self.place[count]
                     is_counted = self.indicators[self.kinds[at]][cells, rule]
-                    is_in = rows.membership[kinds, rows.sets.index(count.rows)]
-                    is_of = rows.membership[kinds, rows.sets.index(count.out_of)]
-                    own[number] += count.coefficient * (is_in * is_counted - shares[at, rule] * is_of) / total
+                    counted = rows.measured(rows.is_in(count.rows)[kinds] * is_counted, measure_of(count.rows))
+                    whole = rows.measured(rows.is_in(count.out_of)[kinds], measure_of(count.out_of))
+                    own[number] += count.coefficient * (counted - shares[at, rule] * whole) / total
             by_name[name] = own * rows.weights
         return by_name
 
@@ -181,36 +227,47 @@ class RuleTable:
         """
         n_rules = shares.shape[1]
         variances = np.zeros((places.size, n_rules))
+        n_answers = int(self.rules.answers.max(initial=1)) + 1
         for name, rows in self.rows.items():
             if not self.views.tables[name].population:  # a list of rows does not vary
                 continue
-            squares = rows.sums(rows.squares, self.n_cells)
-            sums = rows.sums(rows.weights, self.n_cells).sum(axis=0)
-            n_answers = int(self.rules.answers.max(initial=1)) + 1
-            by_answer = [
-                squares.T @ (self.rules.answers == answer) for answer in range(n_answers)
-            ]  # (n_kinds, n_rules)
+            squares = {
+                pair: rows.sums(rows.measured(rows.squares, *pair), self.n_cells)
+                for pair in combinations_with_replacement(rows.measures, 2)
+            }
+            sums = {one: rows.sums(rows.measured(rows.weights, one), self.n_cells).sum(axis=0) for one in rows.measures}
+            by_answer = {  # (n_kinds, n_rules)
+                pair: [own.T @ (self.rules.answers == answer) for answer in range(n_answers)]
+                for pair, own in squares.items()
+            }
             for number, place in enumerate(places.tolist()):
                 own = [count for count in self.linear[place].row_counts if count.rows.name == name]
                 if not own:
                     continue
-                direct = np.zeros((n_answers, rows.n_kinds))  # what an answer adds to the influence of a row
-                central = np.zeros((rows.n_kinds, n_rules))  # what is taken off
+                # Of each measure: what an answer adds to the influence of a row, and what is taken off.
+                direct = {one: np.zeros((n_answers, rows.n_kinds)) for one in rows.measures}
+                central = {one: np.zeros((rows.n_kinds, n_rules)) for one in rows.measures}
                 floor = 0.0
                 for count in own:
                     at = self.place[count]
-                    is_in, is_of = (rows.membership[:, rows.sets.index(one)] for one in (count.rows, count.out_of))
-                    total = float(sums @ is_of)
+                    is_in, is_of = rows.is_in(count.rows), rows.is_in(count.out_of)
+                    measure, whole = measure_of(count.rows), measure_of(count.out_of)
+                    total = float(sums[whole] @ is_of)
                     if total <= 0:
                         continue
                     for answer in range(n_answers):
-                        direct[answer] += count.coefficient * is_in / total * bool(self.kinds[at].holds(answer))
-                    central += (count.coefficient / total) * np.outer(is_of, shares[at])
-                    n_rows = total**2 / max(float(squares.sum(axis=0) @ is_of), _TINY)
+                        holds = bool(self.kinds[at].holds(answer))
+                        direct[measure][answer] += count.coefficient * is_in / total * holds
+                    central[whole] += (count.coefficient / total) * np.outer(is_of, shares[at])
+                    n_rows = total**2 / max(float(squares[whole, whole].sum(axis=0) @ is_of), _TINY)
                     floor += count.coefficient**2 * 0.25 / (n_rows + 1.0) ** 2  # of a share of half a row
                 total_variance = np.zeros(n_rules)
-                for answer in range(n_answers):
-                    total_variance += (by_answer[answer] * (direct[answer][:, None] - central) ** 2).sum(axis=0)
+                for (one, other), products in by_answer.items():
+                    twice = 1.0 if one == other else 2.0
+                    for answer in range(n_answers):
+                        slopes = direct[one][answer][:, None] - central[one]
+                        others = slopes if one == other else direct[other][answer][:, None] - central[other]
+                        total_variance += twice * (products[answer] * (slopes * others)).sum(axis=0)
                 least = np.maximum(total_variance + 2.0 * floor, NO_FAILURES * floor)
                 variances[number] += least * self.error_factors.get(name, 1.0) ** 2
         return variances

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,10 +30,10 @@ _MOST_CLASSES = 1000
 def feature_names(known: Sequence[str], settings: RunSettings, path: Path) -> list[str]:
     """Return which columns of a file are features: those that the settings name, or all with no other role."""
     data, split = settings.data, settings.splits.column
-    keys = ("target", "weights", "ids", "baseline", "columns", "drop", "groups", "categorical")
+    keys = ("target", "weights", "ids", "baseline", "columns", "drop", "groups", "categorical", "amounts")
     for key, value in {**{f"data.{key}": getattr(data, key) for key in keys}, "splits.column": split}.items():
         check_columns([value] if isinstance(value, str) else value or [], known, path, f"{key}: ")
-    others = {data.target, data.weights, data.ids, data.baseline, split, *data.drop}
+    others = {data.target, data.weights, data.ids, data.baseline, split, *data.drop, *data.amounts}
     if not data.use_groups_as_features and data.columns is None:
         others |= set(data.groups)
     names = [name for name in (data.columns or known) if name not in others]
@@ -230,6 +230,8 @@ class RunRows:
     weights: FloatArray | None
     baseline: AnyArray | None
     largest_weight: float | None = None  # that a row of their population can have
+    largest_value: float | dict[str, float] | None = None  # the same for amounts
+    amounts: dict[str, AnyArray] = field(default_factory=dict)  # columns that goals count with, beside features
     counts: FloatArray | None = None  # how many rows each stands for, where rows that are alike are there once
     predictions: tuple[AnyArray, ...] = ()  # beside counts: those of plain training, then those of each rule
     drawn: AnyArray | None = None  # the drawn decisions, where rows are counted by them
@@ -258,15 +260,19 @@ class RunRows:
     def table(self, X: Any = None) -> Table:
         """Return the rows as goals see them, with other features for the models where given."""
         weighed: dict[str, Any] = {"sample_weight": self.weights, "largest_weight": self.largest_weight}
-        weighed |= {"counts": self.counts, "population": self.population}
-        return Table(self.X if X is None else X, self.y, self.groups or None, self.baseline, **weighed)
+        weighed |= {"counts": self.counts, "population": self.population, "largest_value": self.largest_value}
+        columns = {**self.groups, **self.amounts} or None
+        return Table(self.X if X is None else X, self.y, columns, self.baseline, **weighed)
 
     def rows(self, places: AnyArray) -> "RunRows":
         """Return some of the rows."""
         columns = (self.y, self.weights, self.baseline, self.ids)
         y, weights, baseline, ids = (None if one is None else one[places] for one in columns)
-        groups = {name: column[places] for name, column in self.groups.items()}
-        return RunRows(self.X.iloc[places], y, groups, weights, baseline, self.largest_weight, ids=ids)
+        groups, amounts = (
+            {name: column[places] for name, column in one.items()} for one in (self.groups, self.amounts)
+        )
+        limits = self.largest_weight, self.largest_value
+        return RunRows(self.X.iloc[places], y, groups, weights, baseline, *limits, amounts, ids=ids)
 
 
 class Data(NamedTuple):
@@ -338,7 +344,8 @@ def extra_parts(settings: RunSettings, columns: RunColumns, folder: Path) -> dic
         limit = settings.data.largest_weight if one.largest_weight is None else one.largest_weight
         files = [folder / file for file in one.files]
         part = read_part(files, columns, settings, labelled=one.labelled, largest_weight=limit)
-        parts[name] = replace(part, population=one.population)
+        most = settings.data.largest_value if one.largest_value is None else one.largest_value
+        parts[name] = replace(part, population=one.population, largest_value=most)
     return parts
 
 
@@ -354,7 +361,8 @@ def read_part(
     data = settings.data
     with written_as(data.written):
         known = column_names(files[0])
-        optional = [name for name in (*data.groups, data.weights, data.ids, data.baseline) if name in known]
+        single = (data.weights, data.ids, data.baseline)
+        optional = [name for name in (*data.groups, *data.amounts, *single) if name in known]
         wanted = dict.fromkeys([*columns.features, *optional, *([data.target] if labelled else [])])
         frame = _read_all(files, list(wanted), settings, columns.texts)
     return part_of(frame, columns, settings, files[0], labelled=labelled, largest_weight=largest_weight)
@@ -363,7 +371,7 @@ def read_part(
 def wanted_columns(settings: RunSettings, features: Sequence[str]) -> list[str]:
     """Return the columns of a file that a run reads."""
     data = settings.data
-    others = [data.target, *data.groups, data.weights, data.ids, data.baseline, settings.splits.column]
+    others = [data.target, *data.groups, *data.amounts, data.weights, data.ids, data.baseline, settings.splits.column]
     return list(dict.fromkeys([*features, *(name for name in others if name is not None)]))
 
 
@@ -436,6 +444,8 @@ def part_of(
         None if weights is None else weights_of(frame, weights, path, largest_weight),
         None if baseline is None else labels_of(frame, baseline, path),
         None if weights is None else largest_weight,
+        data.largest_value,
+        {name: frame[name].to_numpy() for name in data.amounts if name in frame},
         ids=None if ids is None else ids_of(frame, ids, path),
     )
 

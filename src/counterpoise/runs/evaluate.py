@@ -132,7 +132,9 @@ class Evaluation:
         if (split, goals, decider, kind) not in self.audits:
             prepared = prepare(predictions, self.tables(names, split), kind=kind, **self.labels)
             levels = add_confidence(goals, self.settings.audit_confidence)
-            self.audits[split, goals, decider, kind] = audit_predictions(levels, prepared, quick=decider != MIXTURE)
+            self.audits[split, goals, decider, kind] = audit_predictions(
+                levels, prepared, quick=decider != MIXTURE, needs_limits=False
+            )
         return self.audits[split, goals, decider, kind]
 
 
@@ -578,6 +580,10 @@ def _data_summary(run: Evaluation) -> result.DataSummary:
         if one.largest_weight is not None:
             most = f"the largest weight in the population is {one.largest_weight:g}"
             lines.append(f"Rows{where} are weighted by {settings.data.weights}; {most}.")
+        if one.largest_value is not None:
+            limits = one.largest_value if isinstance(one.largest_value, dict) else {"amounts": one.largest_value}
+            most = " and ".join(f"{column} of at most {limit:g}" for column, limit in limits.items())
+            lines.append(f"The population of the rows{where} is taken to have {most}.")
     persons = {name: part.ids for name, part in data.splits.items() if part.ids is not None}
     if persons:
         counts = ", ".join(f"{len(np.unique(ids))} {name}" for name, ids in persons.items())

@@ -365,6 +365,11 @@ def _data_faults(settings: RunSettings) -> Faults:
         if limit is not None and data.weights is None:
             message = "expected data.weights too, the column whose weights it limits; got a limit alone."
             yield (*table, "largest_weight"), message
+    if data.amounts and data.sample is not None:
+        message = (
+            "rows that are read in parts (data.sample) are kept as counts, without amounts; got both. Leave one out."
+        )
+        yield ("data", "amounts"), message
     yield from _column_faults(data, settings.splits.column)
     for number, model in enumerate(settings.method.models):
         if model.name == DEPLOYED and data.baseline_model is None:
@@ -376,7 +381,7 @@ def _column_faults(data: DataSettings, split: str | None) -> Faults:
     for place, name in ((("splits", "column"), split), (("data", "ids"), data.ids)):
         if name in (data.target, *(data.columns or ())):
             yield place, f"expected a column that is no feature and not the target; got {name!r}."
-    for key in ("columns", "groups", "drop", "categorical"):
+    for key in ("columns", "groups", "drop", "categorical", "amounts"):
         names = getattr(data, key) or []
         if data.target in names:
             yield ("data", key), f"expected columns beside the target; got the target {data.target!r}."

@@ -93,9 +93,13 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Limit = Annotated[Number, Field(gt=0, allow_inf_nan=False)]
+
+
 class _Weighed(_Table):
     # that a row of the population can have
-    largest_weight: Annotated[Number, Field(gt=0, allow_inf_nan=False)] | None = None
+    largest_weight: Limit | None = None
+    largest_value: Limit | dict[Name, Limit] | None = None  # the same for amounts, of all columns or of each
 
 
 class DataSettings(_Weighed):
@@ -110,6 +114,7 @@ class DataSettings(_Weighed):
     drop: Names = []  # columns not to use
     groups: Names = []  # columns by which goals and the report group rows
     use_groups_as_features: StrictBool = False
+    amounts: Names = []  # columns of amounts that goals count with, and that are no features
     categorical: Names = []  # columns of numbers that are codes of categories
     weights: Name | None = None  # the column of sample weights
     ids: Name | None = None  # the column with the person of each row, where some have several

@@ -133,8 +133,9 @@ def audit_words(audit: Audit) -> dict[str, Any]:
     for row in audit:
         values: dict[str, Any] = row._asdict()
         values |= {"goal": str(row.goal.with_confidence(None)), "counts": dict(row.counts)}
-        # only where rows have weights, and where small groups are left out
-        more = {"largest_weights": dict(values.pop("largest_weights")), "left_out": list(values.pop("left_out"))}
+        # only where rows have weights, goals count amounts, and small groups are left out
+        more: dict[str, Any] = {name: dict(values.pop(name)) for name in ("largest_weights", "largest_values")}
+        more["left_out"] = list(values.pop("left_out"))
         goals.append(values | {name: part for name, part in more.items() if part})
     return {"holds": audit.holds, "confidence": audit.confidence, "goals": goals}
 

@@ -1,6 +1,6 @@
 """Tables with decisions or scores: audits of decisions, rules chosen and written as JSON, decisions by such rules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from counterpoise.auditing.audit import Audit
 from counterpoise.classifiers.goal import GoalClassifier
 from counterpoise.goals import Goal, GoalCheck, Table, as_goals
 from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
+from counterpoise.goals.tables import check_largest_value
 from counterpoise.rules.choosing import FIXED
 from counterpoise.rules.deciding import with_label
 from counterpoise.rules.margins import Margin
@@ -52,6 +53,7 @@ class TableRoles(NamedTuple):
     positive: Any = None
     confidence: float | None = None
     deferral: Deferral | None = None  # the cost of deferring a row, and the label of deferred rows
+    largest_value: float | dict[str, float] | None = None
 
 
 class TableAudit(NamedTuple):
@@ -76,7 +78,7 @@ class LabelledTable(NamedTuple):
         """Return the rows as they are measured; goals may refer to every column that holds numbers or texts."""
         groups, limit = groups_of(self.frame, roles.groups, self.path), roles.largest_weight
         weights = None if roles.weights is None else weights_of(self.frame, roles.weights, self.path, limit)
-        return RunRows(self.frame, self.labels, groups, weights, self.baseline, limit)
+        return RunRows(self.frame, self.labels, groups, weights, self.baseline, limit, roles.largest_value)
 
 
 def read_table(path: Path, roles: TableRoles, others: dict[str, list[str]]) -> LabelledTable:
@@ -126,6 +128,7 @@ def audit_table(
     baseline: str | None = None,
     weights: str | None = None,
     largest_weight: float | None = None,
+    largest_value: float | Mapping[str, float] | None = None,
     positive: Any = None,
     confidence: float | None = None,
     defer_label: str | None = None,
@@ -146,6 +149,8 @@ def audit_table(
         The column with the predictions of another model, for churn, wins and losses.
     weights, largest_weight : optional
         The column of sample weights, and the most that a row of the population can weigh.
+    largest_value : float or dict from columns to floats, optional
+        The largest amount that a row of the population can have, where goals count amounts.
     positive : label, optional
         The class that goals call positive; by default the second of two.
     confidence : float in (0, 1), optional
@@ -176,8 +181,9 @@ def audit_table(
         None if defer_label is None else Deferral(0.0, defer_label)
     )  # at no loss: this table does not know its cost
     roles = TableRoles(
-        target, check_table_goals(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral
-    )
+        target, check_table_goals(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral,
+        check_largest_value(largest_value),
+    )  # fmt: skip
     table = read_table(Path(path), roles, {"prediction": [prediction]})
     predictions = labels_of(table.frame, prediction, table.path)
     if deferral is not None:  # as classes are written: a column of numbers is one of texts where some rows are deferred
@@ -226,7 +232,8 @@ def evaluate_decisions(
         )
     positive = None if table.positive is None else np.asarray(table.positive).item()
     columns = {"groups": list(roles.groups), "baseline": roles.baseline, "weights": roles.weights, "positive": positive}
-    names = {"files": [table.path.name], "target": roles.target, "largest_weight": roles.largest_weight}
+    names: dict[str, Any] = {"files": [table.path.name], "target": roles.target, "largest_weight": roles.largest_weight}
+    names["largest_value"] = roles.largest_value
     level = {} if roles.confidence is None else {"confidence": check_confidence(roles.confidence)}
     goals = [str(goal.with_confidence(None)) for goal in roles.goals]
     # what a goals file would say of the table
@@ -302,6 +309,7 @@ def choose_table(
     baseline: str | None = None,
     weights: str | None = None,
     largest_weight: float | None = None,
+    largest_value: float | Mapping[str, float] | None = None,
     positive: Any = None,
     alpha: float | None = None,
     objective: str | None = None,
@@ -380,7 +388,7 @@ def choose_table(
     by = tuple(baseline if name == BASELINE and baseline is not None else name for name in by)
     roles = TableRoles(
         target, check_table_goals(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, largest_weight,
-        positive, deferral=make_deferral(defer_cost, defer_label),
+        positive, deferral=make_deferral(defer_cost, defer_label), largest_value=check_largest_value(largest_value),
     )  # fmt: skip
     others = {"score": list(scores), "by": list(by), "ids": [] if ids is None else [ids]}
     table = read_table(table_path, roles, others)
@@ -400,6 +408,7 @@ def choose_table(
     part, names = table.part(roles), {"goals": roles.goals, "pos_label": table.positive, "by": by}
     model = GoalClassifier(list(columns.values()), cv="prefit", **names, **problem)
     features: dict[str, Any] = {"baseline": part.baseline, "largest_weight": part.largest_weight}
+    features["largest_value"] = part.largest_value
     features["sensitive_features"] = part.groups | group_columns(table_path, by)
     people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
     model.fit(table.frame, part.labels, part.weights, **features, ids=None if ids is None else people)

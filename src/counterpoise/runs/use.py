@@ -21,6 +21,7 @@ from counterpoise._base.checks import check_positive
 from counterpoise._base.text import did_you_mean
 from counterpoise.auditing.audit import Audit, add_confidence
 from counterpoise.goals import Goal, as_goals
+from counterpoise.goals.tables import check_largest_value
 from counterpoise.goals.terms import NoRows
 from counterpoise.rules.draw_messages import BadId
 from counterpoise.rules.draws import draws_of
@@ -98,7 +99,13 @@ _FIRST_ROWS = 10  # that are explained, where none are named
 _DIGITS = 12  # decimals of a probability in a file, beside 1: the rest is rounding, as in 0.9999999999999996
 
 
-def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | None = None) -> RunSummary:
+def evaluate_run(
+    run: Run,
+    data_path: str | Path,
+    *,
+    largest_weight: float | None = None,
+    largest_value: float | dict[str, float] | None = None,
+) -> RunSummary:
     """Return error, loss of the tail and how the goals stand on another labelled file; nothing is written.
 
     Parameters
@@ -109,13 +116,15 @@ def evaluate_run(run: Run, data_path: str | Path, *, largest_weight: float | Non
         A CSV or Parquet file with the columns of the run and its target.
     largest_weight : float, optional
         The most that a row of the population can weigh. Default: what the goals file says.
+    largest_value : float or dict from columns to floats, optional
+        The largest amount that a row of the population can have. Default: the same.
 
     Returns
     -------
     RunSummary
         A goal that these rows cannot measure, as recall where no row is positive, is "not asked"; its note says why.
     """
-    evaluation = _evaluation(_set_largest_weight(run, largest_weight), Path(data_path))
+    evaluation = _evaluation(_set_limits(run, largest_weight, largest_value), Path(data_path))
     errors = enumerate(goal_errors(evaluation.goals, evaluation.data.splits[TEST], evaluation.data))
     skip_reasons = {place: str(error) for place, error in errors if isinstance(error, NoRows)}
     with as_data_error(f"The goals cannot be measured on the rows of {data_path}: "):
@@ -272,6 +281,7 @@ def certify_run(
     confidence: float | None = None,
     goals: Any = None,
     largest_weight: float | None = None,
+    largest_value: float | dict[str, float] | None = None,
     drawn: bool = False,
 ) -> Audit:
     """Audit the run's model on rows not used to fit or choose it: its own test rows, or those of a file.
@@ -289,6 +299,8 @@ def certify_run(
         Default: those of the run.
     largest_weight : float, optional
         The most that a row of the population can weigh. Default: what the goals file says.
+    largest_value : float or dict from columns to floats, optional
+        The largest amount that a row of the population can have. Default: the same.
     drawn : bool, default=False
         Audit the drawn decisions instead, as the run's key draws them for these rows.
 
@@ -305,7 +317,7 @@ def certify_run(
         )
     if confidence is not None:
         audited_goals = tuple(add_confidence(audited_goals, confidence))
-    limited = _set_largest_weight(run, largest_weight)
+    limited = _set_limits(run, largest_weight, largest_value)
     if data_path is not None:
         evaluation, rows = _evaluation(limited, Path(data_path)), f"rows of {data_path}"
     else:
@@ -319,8 +331,11 @@ def certify_run(
     return audit
 
 
-def _set_largest_weight(run: Run, largest_weight: float | None) -> Run:
-    """Return the run with another limit on the weights of its rows, where one is given."""
+def _set_limits(run: Run, largest_weight: float | None, largest_value: float | dict[str, float] | None) -> Run:
+    """Return the run with other limits on the weights and amounts of its rows, where they are given."""
+    if largest_value is not None:
+        data = run.settings.data.model_copy(update={"largest_value": check_largest_value(largest_value)})
+        run = run._replace(settings=run.settings.model_copy(update={"data": data}))
     if largest_weight is None:
         return run
     data_settings = run.settings.data

@@ -75,6 +75,20 @@ def weight_levels(weights: FloatArray) -> FloatArray:
     return np.append(0.0, np.geomspace(max(float(distinct[1]), _LIGHTEST * most), most, _LEVELS - 1))
 
 
+def value_marks(values: FloatArray, span: tuple[float, float]) -> FloatArray:
+    """Return few values between which all others lie, the ends of the span among them; all there are if few.
+
+    They are closer together near zero, as most amounts are far below the largest there can be.
+    """
+    distinct = np.unique(np.append(values, span))
+    if distinct.size <= 2 * _LEVELS:
+        return distinct
+    most = max(abs(span[0]), abs(span[1]))
+    sizes = np.geomspace(_LIGHTEST * most, most, 2 * _LEVELS)
+    marks = np.concatenate([-sizes, [0.0], sizes, span])
+    return np.unique(marks[(marks >= span[0]) & (marks <= span[1])])
+
+
 def spread_over_levels(
     weights: FloatArray, kinds: IntArray, n_kinds: int, levels: FloatArray, parts: FloatArray | float = 1.0
 ) -> FloatArray:

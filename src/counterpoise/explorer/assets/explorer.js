@@ -883,6 +883,7 @@ class Explorer {
     const column = select("Group", [], () => { values(); compose(); });
     const value = select("Value", [], () => compose());
     const classes = select("Class", [["", `positive (${labels.positive})`], [labels.negative, labels.negative]], () => compose());
+    const amount = select("Counting", [], () => compose());
     const sense = select("Must be", [[">=", "at least"], ["<=", "at most"], ["==", "equal to"]], () => compose());
     const least = select("Small groups", [["", "count"], ...["20", "50", "100"].map((n) => [n, `left out below ${n} rows`])], () => compose());
     const help = el("p", { class: "muted", "aria-live": "polite" });
@@ -905,6 +906,9 @@ class Explorer {
     const groups = () => {
       const known = Object.keys(groupsOf(dataset.box.value)).map((name) => [name, name]);
       setOptions(column.box, form()?.by ? known : [["", "all rows"], ...known]);
+      const amounts = data.find((one) => one.name === dataset.box.value).amounts || [];
+      setOptions(amount.box, [["", "rows"], ...amounts.map((name) => [name, `amounts of ${name}`])]);
+      amount.field.hidden = !amounts.length;
       values();
     };
     const values = () => {
@@ -918,8 +922,8 @@ class Explorer {
       const where = column.box.value && !kind?.by ? `${columnName(column.box.value)}=${quoted(value.box.value)}` : "";
       const of = classes.box.value && !classes.field.hidden ? `of=${quoted(classes.box.value)}` : "";
       const by = kind?.by ? `by=${columnName(column.box.value)}` : "", rows = dataset.box.value === "train" ? "" : quoted(dataset.box.value);
-      const small = kind && least.box.value ? `min_rows=${least.box.value}` : "";
-      const parts = [kind && takes ? metric.box.value : "", rows, where, of, by, small].filter(Boolean).join(", ");
+      const small = kind && least.box.value ? `min_rows=${least.box.value}` : "", counting = amount.box.value ? `value=${quoted(amount.box.value)}` : "";
+      const parts = [kind && takes ? metric.box.value : "", rows, where, of, counting, by, small].filter(Boolean).join(", ");
       const name = kind ? kind.name : metric.box.value, bound = { "<=": 0.1, ">=": 0.8 }[kind?.sense] ?? 0.5;
       input.value = `${name}${parts && `(${parts})`} ${sense.box.value} ${bound}`;
       help.textContent = [kind, takes ? rate : null].filter(Boolean).map((one) => `${one.name}: ${one.meaning}.`).join(" ");
@@ -928,7 +932,7 @@ class Explorer {
     const list = el("datalist", { id: freshId("words") }), problem = el("pre", { class: "error", role: "alert" });
     const id = freshId("goal");
     const input = el("input", { type: "text", id, list: list.id, autocomplete: "off", spellcheck: "false", oninput: () => complete() });
-    const columns = new Set(data.flatMap((one) => Object.keys(one.columns)));
+    const columns = new Set(data.flatMap((one) => [...Object.keys(one.columns), ...(one.amounts || [])]));
     const names = [...this.hello.words.map((one) => [one, one]), ...[...data.map((one) => one.name), ...columns].map((one) => [one, columnName(one)])];
     const complete = () => {
       const start = /[A-Za-z_0-9]*$/.exec(input.value)[0];
@@ -950,7 +954,7 @@ class Explorer {
     shapes();
     compose();
     return el("details", {}, el("summary", {}, "Add a goal"),
-      el("form", { onsubmit: add }, el("div", { class: "bar" }, [phrase, metric, dataset, column, value, classes, least, sense].map((one) => one.field)), help,
+      el("form", { onsubmit: add }, el("div", { class: "bar" }, [phrase, metric, dataset, column, value, classes, amount, least, sense].map((one) => one.field)), help,
         el("label", { for: id }, "Goal as text"), input, list, problem, el("button", { class: "main" }, "Add")));
   }
 

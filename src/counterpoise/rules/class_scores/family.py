@@ -43,7 +43,7 @@ from counterpoise.rules.program import (
     solve_master,
 )
 from counterpoise.solvers import minimize_cvar
-from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution
+from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, MixtureSolution, power_of_two
 from counterpoise.theory.risks import Mean, Risk, RiskRows
 
 
@@ -66,7 +66,9 @@ class BoundRows(NamedTuple):
         ratios = [goal.with_bound(goal.bound + step).linear for goal, step in zip(ratio_goals, steps, strict=True)]
         shifted = bind_rates(ratios, tallied.views) if ratios else None
         constants = np.array([rate.constant for rate in linear])
-        units = np.array([goal_unit(template.goals[place]) for place in template.places.tolist()])
+        goals = [template.goals[place] for place in template.places.tolist()]
+        sizes = zip(goals, linear, strict=True)
+        units = np.array([power_of_two(rate.size) if goal.has_amounts else goal_unit(goal) for goal, rate in sizes])
         rates = bind_rates(linear, tallied.views, tallied.limits.names)
         return cls(in_units(template, units), rates, shifted, steps, constants, units)
 
@@ -418,11 +420,12 @@ class ClassFamily:
 
     def rate_objective(self, objective: Rate) -> Objective:
         """Return a rate as objective."""
-        rate = linear_rate(self.scores.label_answers(), objective)
+        answers = self.scores.label_answers()
+        rate = linear_rate(answers, objective)
         losses = SumLosses(
             as_tensors(self.scores, rate.row[None]),
             lambda scores, answers: linear_rate(scores.answers([answers]), objective).row,
-            rate_unit(objective),
+            rate_unit(objective.resolve(answers.views()) if objective.has_amounts else objective),
         )
         return Objective(losses, Mean(), rate.constant)
 
