@@ -453,3 +453,13 @@ def test_partitions_that_are_decided_one_by_one_are_refused():
     distributed = pytest.importorskip("counterpoise.distributed")
     with pytest.raises(ValueError, match=r"here partitions are decided one by one. .* to_local\(\).predict\(X, top="):
         distributed.DaskGoalClassifier().predict(None, top=3)
+
+
+def test_a_total_is_about_the_rows_of_fit_and_no_goal_for_a_batch():
+    X, y, columns = people(1000)
+    columns = columns | {"amount": np.ones(1000)}
+    model = GoalClassifier(FirstColumn(), cv="prefit", goals=["total(value=amount) <= 400"])
+    model.fit(X, y, sensitive_features=columns)
+    with pytest.raises(ValueError, match=r"top cannot keep the goal total\(value=amount\) <= 400: a total is about"):
+        model.predict(X, top=10)
+    assert model.rebalance(goals=()).predict(X, top=10).sum() == 10

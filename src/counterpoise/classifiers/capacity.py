@@ -10,6 +10,7 @@ from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.rules.deciding import DecisionRows
 from counterpoise.rules.draw_messages import id_values
 from counterpoise.rules.draws import KeyedDraws, derived_key
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.rows import as_columns, take_rows
 from counterpoise.rules.scores.capacity import Batch, select_top
 from counterpoise.rules.scores.cuts import Rule
@@ -26,6 +27,12 @@ def decide_top(model: Any, rows: DecisionRows, original: Any, ids: Any, top: int
     if check_count(top, "top", 0) > len(rows):
         raise ValueError(
             f"top must be at most the number of rows, {len(rows)}; got {top}. Pass a lower number, or more rows."
+        )
+    total = next((goal for goal in model.goals_ if goal.is_total and TRAIN in goal.datasets), None)
+    if total is not None:
+        raise ValueError(
+            f"top cannot keep the goal {total}: a total is about the rows of fit, and a batch has others. Write the goal "
+            "as a mean per row, with cost, or leave it out with rebalance(goals=...)."
         )
     draws: KeyedDraws = replace(model.draws_, key=derived_key(model.draws_.key, "top"))
     values = None if ids is None else id_values(ids, len(rows))
