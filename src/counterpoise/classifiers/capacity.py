@@ -31,8 +31,8 @@ def decide_top(model: Any, rows: DecisionRows, original: Any, ids: Any, top: int
     total = next((goal for goal in model.goals_ if goal.is_total and TRAIN in goal.datasets), None)
     if total is not None:
         raise ValueError(
-            f"top cannot keep the goal {total}: a total is about the rows of fit, and a batch has others. Write the goal "
-            "as a mean per row, with cost, or leave it out with rebalance(goals=...)."
+            f"top cannot keep the goal {total}: a total is about the rows of fit, and a batch has others. Write the "
+            "goal as a mean per row, with cost, or leave it out with rebalance(goals=...)."
         )
     draws: KeyedDraws = replace(model.draws_, key=derived_key(model.draws_.key, "top"))
     values = None if ids is None else id_values(ids, len(rows))
