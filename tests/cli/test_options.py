@@ -69,20 +69,28 @@ def test_rebalance(asked, options, named):
         (["--confidence", "0.9"], {"confidence": 0.9}),
         (["--goal", "a", "--goal", "b"], {"goals": ["a", "b"]}),
         (["--largest-weight", "8"], {"largest_weight": 8.0}),
+        (["--largest-value", "9"], {"largest_value": 9.0}),
         (["--drawn"], {"drawn": True}),
     ],
 )
 def test_certify(asked, options, named):
     given, kept = asked("certify_run", ["certify", "run", "rows.csv", *options])
     assert given == ["run", "rows.csv"]
-    assert kept == {"confidence": None, "goals": None, "largest_weight": None, "drawn": False, **named}
+    assert kept == {
+        "confidence": None,
+        "goals": None,
+        "largest_weight": None,
+        "largest_value": None,
+        "drawn": False,
+        **named,
+    }
     assert asked("certify_run", ["certify", "run"])[0] == ["run", "None"]
 
 
 def test_fit_evaluate_and_predict(asked):
     assert asked("fit_run", ["fit", "goals.toml", "-o", "run"]) == (["goals.toml"], {"output": Path("run")})
     evaluated = asked("evaluate_run", ["evaluate", "run", "rows.csv", "--largest-weight", "3"])
-    assert evaluated == (["run", "rows.csv"], {"largest_weight": 3.0})
+    assert evaluated == (["run", "rows.csv"], {"largest_weight": 3.0, "largest_value": None})
     options = ["--probabilities", "--ids", "person", "--top", "5"]
     named = {"probabilities": True, "ids": "person", "top": 5}
     assert asked("predict_run", ["predict", "run", "rows.csv", "-o", "said.csv", *options]) == (
@@ -94,7 +102,9 @@ def test_fit_evaluate_and_predict(asked):
 
 
 CHOSEN = {
-    **dict.fromkeys(("baseline", "weights", "largest_weight", "positive", "objective", "budget", "defer_cost")),
+    **dict.fromkeys(
+        ("baseline", "weights", "largest_weight", "largest_value", "positive", "objective", "budget", "defer_cost")
+    ),
     **dict.fromkeys(("defer_label", "ids", "key")),
     "by": (),
     "groups": (),
@@ -106,6 +116,7 @@ OF_ROWS = {
     "--baseline": ("baseline", "old", "old"),
     "--weights": ("weights", "mass", "mass"),
     "--largest-weight": ("largest_weight", "4", 4.0),
+    "--largest-value": ("largest_value", "5", 5.0),
     "--positive": ("positive", "yes", "yes"),
     "--defer-label": ("defer_label", "ask", "ask"),
 }

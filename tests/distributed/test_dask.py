@@ -135,7 +135,7 @@ POOL = [
     ("kind", "own", "settings"),
     [
         (DaskMixtureClassifier, MixtureClassifier, {"alpha": 0.4}),
-        (DaskGoalClassifier, GoalClassifier, {"cv": "prefit", "decision": "sticky", "by": "sex"}),
+        (DaskGoalClassifier, GoalClassifier, {"cv": "prefit", "decision": "sticky", "by": "sex", "confidence": None}),
         (DaskGoalClassifier, GoalClassifier, {"cv": "prefit", "by": "sex"}),
     ],
     ids=["said", "rules", "one rule"],

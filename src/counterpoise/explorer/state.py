@@ -57,10 +57,13 @@ def why_no_margins(estimator: Any) -> str:
 
 
 def aimed_goals(estimator: Any) -> tuple[Goal, ...]:
-    """Return the goals of a model; with the bounds that it aims at, where the page cannot choose margins itself."""
+    """Return the goals of a model; with the bounds that it aims at, where the page cannot choose margins itself.
+
+    A goal whose margin costs nothing is met by far: it keeps its bound.
+    """
     if not why_no_margins(estimator):
         return tuple(estimator.goals_)
-    margins = {margin.goal: margin for margin in getattr(estimator, "margins_", ()) if margin.expected is not None}
+    margins = {margin.goal: margin for margin in estimator.margins_ if margin.expected is not None and margin.cost > 0}
     return tuple(
         goal.with_bound(round_safely(goal, margins[goal].value)) if goal in margins else goal
         for goal in estimator.goals_

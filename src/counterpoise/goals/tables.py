@@ -249,7 +249,7 @@ class Table:
         self.baseline = _labels(baseline, "baseline", self.n_samples)
         self.sample_weight = check_sample_weight(sample_weight, self.n_samples)
         if sample_weight is not None:
-            self._unit = float(np.max(sample_weight))
+            self._unit = float(np.asarray(sample_weight).max())
         if counts is not None:
             self.counts = _counts(counts, sample_weight, self.n_samples)
         if largest_weight is not None:
