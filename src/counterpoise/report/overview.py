@@ -358,7 +358,11 @@ def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[st
             reached = "not reached: goals may fail on new rows more often"
         elif result.settings.get("proof"):
             reached = "reached about, but not proven: no rule passed the tests"
-        inside.append(("On new rows", f"all goals together, with a confidence of {level} ({reached})"))
+        without = [
+            card.name for card, goal in zip(cards, result.goals, strict=True) if goal.margin and goal.margin.reason
+        ]
+        which = f"all goals but {', '.join(without)} together" if without else "all goals together"
+        inside.append(("On new rows", f"{which}, with a confidence of {level} ({reached})"))
     return [*lines, *objective_lines(result), *inside]
 
 

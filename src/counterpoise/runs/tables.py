@@ -293,7 +293,8 @@ class TableRules(NamedTuple):
         if self.proof is not None:
             margins.append(str(self.proof))
         if self.confidence is not None and (self.proof is None or not self.proof.is_proven):
-            margins.append(f"The goals hold together on new rows with a confidence of about {self.confidence:g}.")
+            which = "goals that have a margin" if any(one.reason for one in self.margins) else "goals"
+            margins.append(f"The {which} hold together on new rows with a confidence of about {self.confidence:g}.")
         return "\n".join([called, *map(str, self.checks), *margins, "", "share   rule", *lines])
 
 
