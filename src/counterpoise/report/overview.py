@@ -358,9 +358,8 @@ def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[st
             reached = "not reached: goals may fail on new rows more often"
         elif result.settings.get("proof"):
             reached = "reached about, but not proven: no rule passed the tests"
-        without = [
-            card.name for card, goal in zip(cards, result.goals, strict=True) if goal.margin and goal.margin.reason
-        ]
+        pairs = zip(cards, result.goals, strict=True)
+        without = [card.name for card, goal in pairs if goal.margin and goal.margin.reason and not result.proof_rows]
         which = f"all goals but {', '.join(without)} together" if without else "all goals together"
         inside.append(("On new rows", f"{which}, with a confidence of {level} ({reached})"))
     return [*lines, *objective_lines(result), *inside]
