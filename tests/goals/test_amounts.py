@@ -249,4 +249,4 @@ def test_an_audit_of_a_total_is_a_fact_about_the_rows():
 
 def test_an_audit_says_what_it_takes_amounts_to_be():
     rows = Table(None, Y, COLUMNS, largest_value={"amount": 1e5})
-    assert "if no amount in amount is above 100000" in str(audit(TEXTS[0], D, rows))
+    assert "if no amount in amount is above 100000 in size" in str(audit(TEXTS[0], D, rows))

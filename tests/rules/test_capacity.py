@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from counterpoise import Deferral, GoalClassifier, Groups, MixtureClassifier, load, save
 from counterpoise.goals import InfeasibleGoals, Table
+from counterpoise.rules.cautions import MissedGoals
 from counterpoise.rules.scores.capacity import Batch, find_quotas
 
 
@@ -463,3 +464,35 @@ def test_a_total_is_about_the_rows_of_fit_and_no_goal_for_a_batch():
     with pytest.raises(ValueError, match=r"top cannot keep the goal total\(value=amount\) <= 400: a total is about"):
         model.predict(X, top=10)
     assert model.rebalance(goals=()).predict(X, top=10).sum() == 10
+
+
+def test_rows_move_between_many_groups_until_the_goals_hold():
+    rng = np.random.default_rng(0)
+    names = np.array([f"g{number:02d}" for number in range(14)])
+    g, X = np.repeat(names, 30), rng.random((420, 1))
+    y = (rng.random(420) < X[:, 0]).astype(int)
+    goal = "max_difference(selection_rate, by=g) <= 0.4"
+    model = GoalClassifier(FirstColumn(), cv="prefit", goals=[goal], by="g", confidence=None, random_state=0)
+    model.fit(X, y, sensitive_features={"g": g})
+    for seed in range(6):
+        draw = np.random.default_rng(seed)
+        groups = np.repeat(names, draw.integers(3, 9, 14))
+        decisions = model.predict(draw.random((groups.size, 1)), sensitive_features={"g": groups}, top=24)
+        rates = [decisions[groups == name].mean() for name in names]
+        assert decisions.sum() == 24
+        assert max(rates) - min(rates) <= 0.4 + 1e-9
+
+
+def test_goals_that_no_whole_rows_meet_are_a_caution():
+    model = fitted(["max_difference(selection_rate, by=sex) <= 0.05"])
+    rows = np.column_stack([np.linspace(0.1, 0.9, 7), np.zeros(7)])
+    with pytest.warns(MissedGoals, match="whole rows of its groups miss max_difference"):
+        decisions = model.predict(rows, sensitive_features={"sex": list("FFFMMMM")}, top=2)
+    assert decisions.sum() == 2
+
+
+def test_rows_in_a_list_may_tie():
+    model, (X, _, columns) = fitted(), people(60, 1)
+    X[:, 0] = X[:, 0].round(1)
+    expected = model.predict(X, sensitive_features=columns, top=20)
+    assert model.predict(X.tolist(), sensitive_features=columns, top=20).tolist() == expected.tolist()

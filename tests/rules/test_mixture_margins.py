@@ -170,3 +170,27 @@ def test_mixtures_of_thresholds_and_of_class_rules_have_margins():
     three.fit(X[500:], classes[500:])
     assert three.margins_[0].standard_error > 0
     assert three.check_goals()[0].value > 0.6
+
+
+@pytest.mark.parametrize(
+    ("goal", "n_small"),
+    [
+        ("max_difference(recall, by=g, min_rows=50) <= 0.2", 110),  # about 54 positives, half of them in each half
+        ("every_group(recall, by=g) >= 0.4", 3),
+        ("recall(g=b) >= 0.3", 2),
+    ],
+)
+def test_halves_that_lack_a_group_end_no_fit(goal, n_small):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 2))
+    y = (rng.random(800) < 1 / (1 + np.exp(-2 * X.sum(axis=1)))).astype(int)
+    y[:n_small:2] = 1
+    model = LogisticRegression().fit(X, y)
+    columns = {"g": np.where(np.arange(800) < n_small, "b", "a")}
+    for confidence in (0.9, cp.Proof(0.9)):
+        drawn = cp.GoalClassifier(model, cv="prefit", decision="sticky", goals=[goal], confidence=confidence)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Caution)
+            drawn.fit(X, y, sensitive_features=columns)
+        assert all(check.holds for check in drawn.check_goals())
+        assert drawn.confidence_ is None or n_small > 30

@@ -123,7 +123,7 @@ class Audit(tuple[GoalAudit, ...]):
         limits = dict.fromkeys(limit for row in self for limit in row.largest_weights)
         conditions = [f"no row of {name} weighs more than {most:g}" for name, most in limits]
         amounts = dict.fromkeys(limit for row in self for limit in row.largest_values)
-        conditions += [f"no amount in {column} is above {most:g}" for column, most in amounts]
+        conditions += [f"no amount in {column} is above {most:g} in size" for column, most in amounts]
         condition = " and ".join(conditions)
         surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
         scope = " of the groups and classes that these rows hold" if any(row.worst for row in self) else ""

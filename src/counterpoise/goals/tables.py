@@ -320,9 +320,9 @@ class Table:
             )
         if amounts[row] > limit / EQUAL:
             raise ValueError(
-                f"largest_value must be at least as large as every amount of the population; got {limit:g} for column "
-                f"{column!r} of dataset {name!r}, but row {row} holds {self.amounts(column, name)[row]:g}. Pass the "
-                "largest that any row can have."
+                f"largest_value must be at least as large as every amount of the population, losses too; got {limit:g} "
+                f"for column {column!r} of dataset {name!r}, but row {row} holds {self.amounts(column, name)[row]:g}. "
+                "Pass the largest that any row can have, in size."
             )
         return max(limit, float(amounts[row])) or 1.0
 

@@ -12,6 +12,7 @@ one with the largest p is, and nothing is promised. All of this is asymptotic, a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from scipy.special import ndtri
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows
 from counterpoise.goals.binding import Views
+from counterpoise.goals.rates import WorstRate
 from counterpoise.goals.terms import RowCount
 from counterpoise.rules.choosing import FIXED, Problem, select, value_of
 from counterpoise.rules.goal_rows import TRAIN
@@ -48,6 +50,7 @@ _MOST_IN_HALF = 5000  # rows
 _MOST_TARGET = 3.5  # standard errors
 _STEP, _COARSE = 0.05, 0.25  # to which targets are found
 _MOST_OPTIMISM, _FAR = 3.0, 8.0  # standard errors
+_LESS = 0.75  # of the least rows of a group, in proportion: a part of the rows has by chance fewer of it
 _SMALL = 1e-6  # change of a bound that shows in which units the limits of its goal are
 _TINY = 1e-12
 OVER_SHARDS = NO_MARGINS._replace(reason="a mixture over shards keeps sums of rows, and its margins need the rows")
@@ -139,11 +142,14 @@ class _Tightened(NamedTuple):
         return cls(family, problem, {} if start is None else _own_errors(problem.goals, start))
 
     def solve(self, target: float) -> Any:
-        """Return the best mixture with bounds tighter by so many standard errors; None where there is none."""
+        """Return the best mixture with bounds tighter by so many standard errors; None where there is none.
+
+        Of some of the rows a goal may have none.
+        """
         goals = tightened(self.problem.goals, self.errors, target)
         try:
             return self.family.solve(self.problem._replace(goals=goals))
-        except InfeasibleGoals:
+        except (InfeasibleGoals, NoRows):
             return None
 
     def most_target(self) -> float:
@@ -201,7 +207,10 @@ def _prove_mixture(family: Any, problem: Problem, level: float, plain: Any) -> t
     """Return the solution of the cheapest mixture that is proven to meet all goals, None without one, and the proof."""
 
     def trace(part: Any, targets: FloatArray) -> Iterator[Traced]:
-        mixtures = _Tightened.of(part, problem, part.solve(problem))
+        best = _Tightened(part, problem, {}).solve(0.0)
+        if best is None:  # on fewer rows than all
+            return
+        mixtures = _Tightened.of(part, problem, best)
         for target in targets[targets <= mixtures.most_target()].tolist():
             solution = mixtures.solve(target)
             if solution is not None:
@@ -318,10 +327,12 @@ def _own_errors(goals: Sequence[Goal], slack: GoalSlack) -> dict[int, float]:
 
 def _optimism(mixtures: _Tightened, start: GoalSlack, target: float) -> FloatArray:
     """Return by how many standard errors the choice makes each limit look better on the rows it is made on."""
-    family, problem, gained, n_halves = mixtures.family, mixtures.problem, np.zeros(start.goals.size), 0
+    family, gained, n_halves = mixtures.family, np.zeros(start.goals.size), 0
     n_rows = family.selection_data.answers.tables[TRAIN].n_samples
     for halves in _halves(family):
-        wider = {goal: np.sqrt(n_rows / halves[0][TRAIN].size) * error for goal, error in mixtures.errors.items()}
+        share = halves[0][TRAIN].size / n_rows
+        wider = {goal: error / np.sqrt(share) for goal, error in mixtures.errors.items()}
+        problem = mixtures.problem._replace(goals=_for_part(mixtures.problem.goals, share))
         parts = [family.only(half).prepared(problem) for half in halves]
         for own, other in (parts, parts[::-1]):
             repeated = _Tightened(own, problem, wider)
@@ -333,7 +344,19 @@ def _optimism(mixtures: _Tightened, start: GoalSlack, target: float) -> FloatArr
                 continue  # a group has no rows in one of the halves
             gained += here.z - there.z
             n_halves += 1
-    return np.clip(gained / max(n_halves, 1), 0.0, _MOST_OPTIMISM)
+    if not n_halves:  # nothing is known of it
+        return np.full(start.goals.size, _MOST_OPTIMISM)
+    return np.clip(gained / n_halves, 0.0, _MOST_OPTIMISM)
+
+
+def _for_part(goals: tuple[Goal, ...], share: float) -> tuple[Goal, ...]:
+    """Return goals for a part of the rows: a group that is large enough on all of them is so there too."""
+    return tuple(
+        replace(goal, left=replace(goal.left, min_rows=int(_LESS * share * goal.left.min_rows)))
+        if isinstance(goal.left, WorstRate)
+        else goal
+        for goal in goals
+    )
 
 
 def _halves(family: Any) -> list[tuple[dict[str, IntArray], dict[str, IntArray]]]:

@@ -89,9 +89,11 @@ def n_rows(X: Any) -> int:
 
 
 def take_rows(X: Any, rows: Any) -> Any:
-    """Return some rows of an array, a sparse matrix or a data frame."""
+    """Return some rows of an array, a sparse matrix, a data frame or a sequence."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if isinstance(X, list | tuple):
+        return [X[row] for row in np.arange(len(X))[rows]]
     return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
 
 

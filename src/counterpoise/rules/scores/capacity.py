@@ -3,21 +3,22 @@
 The goals and the objective of a classifier are solved again on its selection rows, whose groups weigh as much as those
 of the batch, with one more limit: the share of the batch that is selected. Of each group a share is selected by score,
 highest first, so everything is a curve of that share (``solvers.group_shares``). No margins are kept, as the number of
-rows is fixed. The shares of the groups are rounded to whole rows by largest remainders; where those miss a goal
-that another rounding meets, by that one. Rows of a group whose scores differ by rounding at most are ordered by a keyed
-hash of their ids or features.
+rows is fixed. The shares of the groups are rounded to whole rows by largest remainders; where those miss a goal, rows
+move between groups as long as that helps, and what is still missed is a ``Caution``. Rows of a group whose scores
+differ by rounding at most are ordered by a keyed hash of their ids or features.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
-from math import comb
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from counterpoise._base.checks import warn_caller
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
+from counterpoise.rules.cautions import MissedGoals
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.program import build_objective
@@ -32,7 +33,6 @@ _ABSENT = 1e-9  # of the batch: what a group weighs that has no row in it, so th
 _SLIGHT = 1e-6  # of its size: a sum that a group without rows in the batch changes by less does not depend on it
 _MOST_GOALS = 8  # of which each is left out in turn, to find fewer that conflict
 _ROUNDING, _DIGITS = 1e-6, 9  # of a row; decimals of an amount that are not rounding
-_MOST_ROUNDINGS = 2000  # of amounts to whole rows that are compared
 _MOST_TRIES = 14  # numbers beyond the nearest total, by doubling steps: at the nearest one all goals leave one choice
 
 TieNumbers = Callable[[IntArray], FloatArray]  # of some rows of the batch: equal for rows that cannot be told apart
@@ -136,6 +136,13 @@ def find_quotas(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: 
     amounts[is_present] = shares.shares * program.sizes
     counts = amounts.astype(np.int64)
     counts[is_present] = program.round(amounts[is_present])
+    missed = program.missed_goals(counts[is_present])
+    if missed:
+        warn_caller(
+            f"The batch is too small for exact quotas: whole rows of its groups miss {' and '.join(map(str, missed))}. "
+            "Parts of rows would meet the goals. Pass a larger batch, another top, or merge small groups.",
+            MissedGoals,
+        )
     return Quotas(amounts, counts)
 
 
@@ -204,24 +211,56 @@ class _Program(NamedTuple):
         return choose_shares(self.curves, self.sizes, total, self.space.bounds, **self._options())
 
     def round(self, amounts: FloatArray) -> IntArray:
-        """Return whole numbers of rows by largest remainders, or those beside them that miss the goals less."""
+        """Return whole numbers of rows by largest remainders, or those beside them that miss the goals less.
+
+        Where the first miss a goal, a row at a time moves from one group to another as long as that helps.
+        """
         counts = round_shares(amounts)
-        lower = np.floor(np.round(amounts, _DIGITS)).astype(np.int64)
-        n_more, n_groups = int((counts - lower).sum()), lower.size
-        if self.sum_violation(counts) == 0 or comb(n_groups, n_more) > _MOST_ROUNDINGS:
-            return counts
-        others = [lower + np.isin(np.arange(n_groups), more) for more in combinations(range(n_groups), n_more)]
-        return min(
-            (one for one in others if (one <= self.sizes).all()),
-            key=lambda one: (self.sum_violation(one), float(((one - amounts) ** 2).sum())),
-        )
+        violation = self.sum_violation(counts)
+        while violation > 0:
+            counts_after, after = self._best_move(counts, amounts)
+            if not after < violation:
+                break
+            counts, violation = counts_after, after
+        return counts
+
+    def _best_move(self, counts: IntArray, amounts: FloatArray) -> tuple[IntArray, float]:
+        """Return the numbers of rows after the move of one row that leaves the least violation, and that."""
+        steps = np.array([-1, 0, 1])
+        at = [
+            curve.at((count + steps) / size) for curve, count, size in zip(self.curves, counts, self.sizes, strict=True)
+        ]
+        sums, n_limits = np.array(at)[:, : self.space.bounds.size], self.space.bounds.size  # (n_groups, n_limits, 3)
+        less, more = (sums[:, :, place] - sums[:, :, 1] for place in (0, 2))
+        now = self.space.sums.constants[:n_limits] + sums[:, :, 1].sum(axis=0)
+        excess = now + less[:, None] + more[None] - self.space.bounds  # (n_groups from, n_groups to, n_limits)
+        violations = np.where(excess > self.space.tolerance, excess, 0.0).sum(axis=-1)
+        violations[counts < 1] = np.inf
+        violations[:, counts >= self.sizes] = np.inf
+        np.fill_diagonal(violations, np.inf)
+        away = amounts - counts
+        ties = np.flatnonzero(violations.ravel() <= violations.min() + _ROUNDING * abs(violations.min()))
+        source, target = np.divmod(ties, counts.size)
+        nearest = int(np.argmax(away[target] - away[source]))  # of equals that which stays nearest to the amounts
+        moved = counts.copy()
+        moved[source[nearest]] -= 1
+        moved[target[nearest]] += 1
+        return moved, self.sum_violation(moved)
 
     def sum_violation(self, counts: IntArray) -> float:
         """Return by how much quotas miss all limits together."""
+        return float(self._violations(counts).sum())
+
+    def missed_goals(self, counts: IntArray) -> list[Goal]:
+        """Return the goals that quotas miss."""
+        owners = np.unique(self.owners[self._violations(counts) > 0]).tolist()
+        return [self.goals[owner] for owner in owners if owner < len(self.goals)]
+
+    def _violations(self, counts: IntArray) -> FloatArray:
         shares = counts / self.sizes
         sums = sum(curve.at(share[None])[:, 0] for curve, share in zip(self.curves, shares, strict=True))
         excess = (self.space.sums.constants + sums)[: self.space.bounds.size] - self.space.bounds
-        return float(np.where(excess > self.space.tolerance, excess, 0.0).sum())
+        return np.where(excess > self.space.tolerance, excess, 0.0)
 
     def nearest(self, total: int) -> int | None:
         """Return the number of rows nearest to another one that meets the goals; None where the search finds none."""
