@@ -14,6 +14,7 @@ The least target at which that probability reaches the confidence is taken. Wher
 one is, and nothing is promised. All of this is asymptotic.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ _N_DRAWS = 4096  # of the normal vector: a power of two
 _TOLD_APART = 20  # of the draws: smaller shares of them say little
 _FEW_ROWS, _FEW_SURE = 30, 3.0  # on fewer rows, or persons, a goal counts as sure only so many standard errors inside
 _FAR = 8.0  # standard errors beyond which a goal cannot fail by chance
-_TINY = 1e-12
+_TINY, _VAST = 1e-12, 1e60
 _TWO_SIDED = 1.96  # standard errors on both sides of what is expected of new rows
 _ALLOWED = 1e-9  # by which a goal may be missed: rounding
 _UNMET = 1e3  # added to the risk of rules that miss a goal on the rows: they come last
@@ -129,6 +130,7 @@ class Part(NamedTuple):
     goal: int | None  # its place; None: it is the budget
     is_random: bool  # whether it gets a margin
     allowed: float = _ALLOWED  # by which it may be above zero: rounding
+    scale: float = 1.0  # what the function is in parts of, where squares of amounts would leave the range of floats
 
 
 class RuleRanking(NamedTuple):
@@ -158,6 +160,11 @@ class MarginProblem(NamedTuple):
     persons: Mapping[str, IntArray]  # by dataset the person of each row, by number, where some have several
     error_factors: Mapping[str, float]  # of standard errors, by dataset
     row_factor: float = 1.0  # margins are those of so many times the rows
+
+    @property
+    def scales(self) -> FloatArray:
+        """Return what the parts that get a margin are in parts of."""
+        return np.array([self.parts[place].scale for place in self.random])
 
     @property
     def random(self) -> IntArray:
@@ -294,7 +301,8 @@ class TargetPath(NamedTuple):
             others = np.setdiff1d(np.arange(len(z)), own)
             without = now._replace(risk=ndtr(-z[others]).sum(axis=0))
             cost = max(float(now.cost[place] - now.cost[without.best(TARGETS[[at]])[0]]), 0.0)
-            margins.append(_closest(goal, own, z[:, place], self.errors[:, place], self.optimism[at], cost))
+            errors = self.errors[:, place] * self.problem.scales
+            margins.append(_closest(goal, own, z[:, place], errors, self.optimism[at], cost))
         return tuple(margins)
 
 
@@ -341,10 +349,8 @@ class Candidates(NamedTuple):
     def at(self, cost: float) -> SafeRule:
         """Return the only rule as one without optimism: it was chosen on other rows."""
         _, z, errors = self.problem.judge(self.table, self.table.shares(self.table.observed()))
-        nothing = np.zeros(len(z))
-        margins = [
-            _closest(goal, own, z[:, 0], errors[:, 0], nothing, 0.0) for goal, own in self.problem.by_goal().items()
-        ]
+        nothing, errors = np.zeros(len(z)), errors[:, 0] * self.problem.scales
+        margins = [_closest(goal, own, z[:, 0], errors, nothing, 0.0) for goal, own in self.problem.by_goal().items()]
         return SafeRule(0, None, tuple(margins), cost, None, None)
 
 
@@ -434,8 +440,10 @@ def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     for part, owner in zip(written.targets, written.owners.tolist(), strict=True):
         names = {count.rows.name for count in part.linear.row_counts}
         is_list = all(not views.tables[name].population for name in names)
-        allowed = _ALLOWED * (part.linear.size if part.has_amounts else 1.0)
-        parts.append(Part(part.linear, owner, not why_no_margin(goals[owner]) and not is_list, allowed))
+        size = part.linear.size if part.has_amounts else 1.0
+        scale = 1.0 if 1.0 / _VAST < size < _VAST else math.ldexp(1.0, math.frexp(size)[1])
+        is_random = not why_no_margin(goals[owner]) and not is_list
+        parts.append(Part(part.linear * (1.0 / scale), owner, is_random, _ALLOWED * (size / scale), scale))
     return parts
 
 

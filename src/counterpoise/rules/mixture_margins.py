@@ -249,8 +249,10 @@ def measure_slack(family: Any, goals: tuple[Goal, ...], solution: Any) -> GoalSl
     kept, answers = family.selection_data, family.predictions(solution.chosen).answers
     views = answers.views()
     try:
-        shifted = parts_of(tuple(goal.with_bound(goal.bound + _SMALL) for goal in goals), views)
-        pairs = [pair for pair in zip(parts_of(goals, views), shifted, strict=True) if pair[0].is_random]
+        first = parts_of(goals, views)
+        shifts = {part.goal: _SMALL * part.scale for part in first}
+        shifted = parts_of(tuple(goal.with_bound(goal.bound + shifts[at]) for at, goal in enumerate(goals)), views)
+        pairs = [pair for pair in zip(first, shifted, strict=True) if pair[0].is_random]
         parts = [part for part, _ in pairs]
         names = {count.rows.name for part in parts for count in part.linear.row_counts}
         shares = {name: np.clip(answers.shares(name, solution.mixture), 0.0, 1.0) for name in names}
@@ -273,7 +275,8 @@ def measure_slack(family: Any, goals: tuple[Goal, ...], solution: Any) -> GoalSl
     n_rows = np.array([limit.n_rows for limit in limits])
     if persons is not None:
         n_rows = np.minimum(n_rows, np.unique(persons).size)
-    units = _SMALL / np.maximum(np.abs(np.array(moved) - values), _TINY)
+    moves = np.array([shifts[part.goal] for part in parts])
+    units = moves / np.maximum(np.abs(np.array(moved) - values), _TINY)
     return GoalSlack(
         np.array([part.goal for part in parts], dtype=np.int64), -values, errors, covariance, n_rows, units
     )
