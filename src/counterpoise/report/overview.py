@@ -358,7 +358,7 @@ def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[st
             reached = "not reached: goals may fail on new rows more often"
         elif result.settings.get("proof"):
             reached = "reached about, but not proven: no rule passed the tests"
-        pairs = zip(cards, result.goals, strict=True)
+        pairs = zip(cards, result.goals, strict=False)
         without = [card.name for card, goal in pairs if goal.margin and goal.margin.reason and not result.proof_rows]
         which = f"all goals but {', '.join(without)} together" if without else "all goals together"
         inside.append(("On new rows", f"{which}, with a confidence of {level} ({reached})"))
