@@ -496,3 +496,25 @@ def test_rows_in_a_list_may_tie():
     X[:, 0] = X[:, 0].round(1)
     expected = model.predict(X, sensitive_features=columns, top=20)
     assert model.predict(X.tolist(), sensitive_features=columns, top=20).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("digits", [1, 9])
+def test_unknown_groups_take_their_part_of_the_highest_scores_and_the_nearest_top_is_accepted(digits):
+    rng = np.random.default_rng(0)
+    g, X = np.repeat(list("abc"), 100), rng.random((300, 2)).round(digits)
+    y = (rng.random(300) < X[:, 0]).astype(int)
+    options = {"by": Groups("g", unknown="pool"), "confidence": None, "random_state": 0}
+    model = GoalClassifier(FirstColumn(), cv="prefit", goals=["selection_rate(g=a) <= 0.6"], **options)
+    model.fit(X, y, sensitive_features={"g": g})
+    groups = {"g": np.repeat(list("abcz"), [20, 20, 20, 30])}
+    rows = np.column_stack([rng.random(90).round(digits), rng.random(90)])
+    taken = []
+    for top in range(0, 91, 5):
+        try:
+            decisions = model.predict(rows, sensitive_features=groups, top=top)
+        except InfeasibleGoals as error:
+            decisions = model.predict(rows, sensitive_features=groups, top=error.nearest_top)
+            assert decisions[groups["g"] == "a"].sum() == 12
+        taken.append(decisions[groups["g"] == "z"].sum())
+    assert taken == sorted(taken)
+    assert taken[-1] > 20

@@ -8,6 +8,7 @@ move between groups as long as that helps, and what is still missed is a ``Cauti
 differ by rounding at most are ordered by a keyed hash of their ids or features.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -121,8 +122,8 @@ def find_quotas(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: 
     mass = np.bincount(own_groups, weights, n_by_group.size)
     sizes = np.maximum(n_by_group, _ABSENT * batch.groups.size)
     weights = weights * np.divide(sizes, mass, out=np.zeros(mass.size), where=mass > 0)[own_groups]
-    amounts = _amounts_of_unknown(table.scores[TRAIN][:, 0], weights, batch, mass > 0, top)
-    is_present, total = (mass > 0) & (n_by_group > 0), top - round(float(amounts.sum()))
+    others = _numbers_of_unknown(batch, mass > 0, top)
+    amounts, is_present, total = others.astype(np.float64), (mass > 0) & (n_by_group > 0), top - int(others.sum())
     if not is_present.any():
         return Quotas(amounts, amounts.astype(np.int64))
     reweighed = own.with_parts(sample_weight=weights, counts=None)
@@ -132,7 +133,8 @@ def find_quotas(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: 
     program = _Program.of(ranked, problem, n_by_group[is_present].astype(np.float64), (is_present, is_absent), total)
     shares = program.choose(total)
     if shares.violation > 0:
-        raise _no_quotas(program, shares, top, batch.groups.size)
+        numbers = top, total, batch.groups.size
+        raise _no_quotas(program, shares, numbers, lambda one: int(_numbers_of_unknown(batch, mass > 0, one).sum()))
     amounts[is_present] = shares.shares * program.sizes
     counts = amounts.astype(np.int64)
     counts[is_present] = program.round(amounts[is_present])
@@ -146,24 +148,18 @@ def find_quotas(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: 
     return Quotas(amounts, counts)
 
 
-def _amounts_of_unknown(
-    scores: FloatArray, weights: FloatArray, batch: Batch, is_known: BoolArray, top: int
-) -> FloatArray:
-    """Return how many rows are selected of groups that have no selection rows, by one threshold; 0 for all others.
+def _numbers_of_unknown(batch: Batch, is_known: BoolArray, top: int) -> IntArray:
+    """Return how many rows are selected of groups that have no selection rows; 0 for all others.
 
-    The threshold selects as large a part of the selection rows as of the batch.
+    As many as are among the highest scores of the whole batch: of those that tie at the edge, in proportion.
     """
-    is_unknown = ~is_known[batch.groups]
-    if not is_unknown.any():
-        return np.zeros(is_known.size)
-    falling = np.argsort(-scores)
-    place = np.searchsorted(np.cumsum(weights[falling]), weights.sum() * top / batch.groups.size)
-    threshold = scores[falling[min(int(place), falling.size - 1)]]
-    n_above = int((batch.scores[is_unknown] > threshold).sum())
-    n_selected = min(max(n_above, top - int((~is_unknown).sum())), top)
-    rows = np.flatnonzero(is_unknown)
-    rows = rows[np.argsort(-batch.scores[rows], kind="stable")[:n_selected]]
-    return np.bincount(batch.groups[rows], minlength=is_known.size).astype(np.float64)
+    if top == 0 or is_known[batch.groups].all():
+        return np.zeros(is_known.size, dtype=np.int64)
+    level = -np.partition(-batch.scores, top - 1)[top - 1]
+    is_above, is_tied = batch.scores > level, batch.scores == level
+    above, tied = (np.bincount(batch.groups[one], minlength=is_known.size) for one in (is_above, is_tied))
+    taken = above + (top - above.sum()) * tied // tied.sum()
+    return np.where(is_known, 0, taken)
 
 
 class _Program(NamedTuple):
@@ -318,19 +314,27 @@ def _curves(ranked: RankedScores, sums: Sums, groups: IntArray) -> tuple[ShareCu
     return tuple(curves)
 
 
-def _no_quotas(program: _Program, nearest: GroupShares, top: int, n_rows: int) -> InfeasibleGoals:
-    """Return the error where no quotas meet the goals."""
-    n_others = top - round(float(program.sizes @ nearest.shares))  # of groups without selection rows
+def _no_quotas(
+    program: _Program, nearest: GroupShares, numbers: tuple[int, int, int], n_unknown: Callable[[int], int]
+) -> InfeasibleGoals:
+    """Return the error where no quotas meet the goals.
+
+    The numbers are ``top``, how many of these are of groups with selection rows, and the rows of the batch;
+    ``n_unknown`` gives how many of a ``top`` are of other groups.
+    """
+    top, total, n_rows = numbers
     conflict = program.goals
     for goal in conflict if len(conflict) <= _MOST_GOALS else ():
         fewer = tuple(one for one in conflict if one is not goal)
-        if fewer and program.only(fewer).choose(top - n_others).violation > 0:
+        if fewer and program.only(fewer).choose(total).violation > 0:
             conflict = fewer
-    instead = program.nearest(top - n_others)
+    instead = program.nearest(total)
     hint = "No other number of rows of this batch was found that meets all goals."
     if instead is not None:
+        find = bisect_left if instead > total else lambda *args, **options: bisect_right(*args, **options) - 1
+        instead = int(find(range(n_rows + 1), instead, key=lambda number: number - n_unknown(number)))
         how = "" if nearest.is_proven else " found"
-        hint = f"The nearest number of rows{how} that meets all goals: top={instead + n_others}."
+        hint = f"The nearest number of rows{how} that meets all goals: top={instead}."
     error = InfeasibleGoals(
         conflict,
         nearest.violation,
@@ -338,5 +342,5 @@ def _no_quotas(program: _Program, nearest: GroupShares, top: int, n_rows: int) -
         kind=f"choice of {top} of the {n_rows} rows",
         hints=[hint],
     )
-    error.nearest_top = None if instead is None else instead + n_others
+    error.nearest_top = instead
     return error
