@@ -14,7 +14,14 @@ import numpy as np
 
 from counterpoise._base.checks import check_choice, check_confidence, check_count
 from counterpoise._base.text import text_table
-from counterpoise._base.types import AnyArray, ArrayLike
+from counterpoise._base.types import AnyArray, ArrayLike, BoolArray
+from counterpoise.auditing.selective_labels import (
+    Measure,
+    WorstCaseOutcome,
+    check_labelled,
+    fill_labels,
+    refuse_min_rows,
+)
 from counterpoise.goals.binding import (
     NEEDED_BY,
     PreparedPredictions,
@@ -30,7 +37,7 @@ from counterpoise.goals.expressions import Goal, WorstOf, terms_of
 from counterpoise.goals.parsing import as_goals
 from counterpoise.goals.population import GoalOutcome, measure_goal, shortage, tighten_goal
 from counterpoise.goals.tables import NoLargestValue, Table, as_tables, table_of, with_train
-from counterpoise.goals.terms import NoRows, UnknownValue
+from counterpoise.goals.terms import DEFAULT, NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tighten"]
@@ -39,6 +46,7 @@ HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
 _PLAIN = 0.01, 1e6  # sizes of what a goal bounds that four decimals show well
 _KINDS = ("labels", "probabilities")  # of predictions
+_HIDDEN = "it depends on labels that are not known; low and high hold whatever these are"
 _ROUNDING = 1e-9  # part of the bound, or of the goal's scale, by which sums that are not exact may seem outside of it
 
 
@@ -259,6 +267,7 @@ def audit(
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
     largest_value: float | Mapping[str, float] | None = None,
+    labelled: ArrayLike | None = None,
     confidence: float | None = None,
     pos_label: Any = None,
     classes: ArrayLike | None = None,
@@ -278,6 +287,10 @@ def audit(
         ``train``.
     sensitive_features, baseline, sample_weight, largest_weight, largest_value
         Columns, baseline predictions and weights of the rows, where ``data`` is an array of labels; as for ``Table``.
+    labelled : array of bool of shape (n_samples,), optional
+        Of which rows the label is known, where ``data`` is an array of labels of two classes, as of loans that were
+        granted; what the others hold is not read. A rate that depends on labels that are not known has no estimate,
+        and its interval holds whatever they are. It is then wide: that is all that such rows can show.
     confidence, pos_label
         As for ``certify``.
     defer_label : label, optional
@@ -306,10 +319,25 @@ def audit(
     goal                               estimate     low    high   bound  margin  verdict  rows
     false_positive_rate(sex=F) <= 0.6    0.5000  0.4396  0.5604  0.6000  0.0396  holds     200
     All verdicts are right together with confidence 0.95.
+
+    Of the people who were refused nobody knows the label. The selection rate needs none, and the recall may be anything
+    between two numbers:
+
+    >>> granted = [False, True, True, True] * 100
+    >>> print(audit(["selection_rate <= 0.8", "recall >= 0.7"], decisions, labels, labelled=granted))
+    goal                  estimate     low    high   bound   margin  verdict    rows
+    positive_rate <= 0.8    0.7500  0.7046  0.7917  0.8000   0.0083  holds       400
+    recall >= 0.7                -  0.6102  1.0000  0.7000  -0.0898  undecided   200
+    recall >= 0.7: it depends on labels that are not known; low and high hold whatever these are.
+    All verdicts are right together with confidence 0.95.
     """
     all_goals = add_confidence(goals, confidence)
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
     weights["largest_value"] = largest_value
+    measure: Any = measure_goal
+    if labelled is not None:
+        refuse_min_rows(all_goals)
+        data, known = _with_filled_labels(data, labelled, kind)
     if not isinstance(data, (Table, Mapping)):
         data = Table(None, data, sensitive_features, baseline, **weights)
     elif any(part is not None for part in (sensitive_features, baseline, *weights.values())):
@@ -318,22 +346,58 @@ def audit(
         raise ValueError("An audit needs at least one goal, as in recall >= 0.9; got none.")
     check_choice(kind, "kind", _KINDS)
     options: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
-    return audit_predictions(all_goals, prepare(predictions, data, kind=kind, **options))
+    prepared = prepare(predictions, data, kind=kind, **options)
+    if labelled is not None:
+        measure = _measure_of(prepared, known)
+    return audit_predictions(all_goals, prepared, measure=measure)
+
+
+def _with_filled_labels(data: Any, labelled: ArrayLike, kind: str) -> tuple[Any, BoolArray]:
+    """Return labels with any in the place of those that are not known, and which are."""
+    if data is None or isinstance(data, (Table, Mapping)) or kind != "labels":
+        what = f"kind={kind!r}" if kind != "labels" else "no labels" if data is None else "a Table"
+        raise ValueError(
+            f"labelled goes with an array of labels as data, and with predicted labels; got {what}. Pass y itself, "
+            "with sensitive_features, baseline and sample_weight beside it."
+        )
+    labels = as_labels(data)
+    known = check_labelled(labelled, len(labels))
+    return fill_labels(labels, known), known
+
+
+def _measure_of(prepared: PreparedPredictions, labelled: BoolArray) -> Measure:
+    """Return how goals are measured where some labels are not known."""
+    classes = prepared.views.classes
+    if classes.several:
+        raise ValueError(f"labelled is for two classes; there are {len(classes.several)}. Audit one against the rest.")
+    if None in classes.labels:
+        raise ValueError(
+            "The labels that are known are all of one class, and so are the predictions. Name both with classes=[0, 1]."
+        )
+    chances = prepared.predictions[DEFAULT]
+    answers = chances.argmax(axis=1) if chances.ndim > 1 else chances.astype(np.int64)
+    return Measure(labelled, answers)
 
 
 def audit_predictions(
-    goals: Sequence[Goal], prepared: PreparedPredictions, *, quick: bool = False, needs_limits: bool = True
+    goals: Sequence[Goal],
+    prepared: PreparedPredictions,
+    *,
+    quick: bool = False,
+    needs_limits: bool = True,
+    measure: Any = measure_goal,
 ) -> Audit:
     """Audit labels that were checked already, against goals that carry a confidence.
 
     Where it is ``quick``, the bounds of sums of rates are right and wider than they need be: exact ones take a while.
     A goal on rows of which there are none, as the recall of a group without positives, is undecided, and its note says
     why; the others have their verdicts. So is one on amounts without a ``largest_value``, unless it ``needs_limits``.
+    ``measure`` returns what rows show about one part of a goal.
     """
 
     def audit_one(goal: Goal, risk: float) -> GoalAudit:
         try:
-            return _audit_goal(goal, prepared, risk, quick=quick)
+            return _audit_goal(goal, prepared, risk, quick=quick, measure=measure)
         except NoLargestValue as error:
             if needs_limits:
                 raise
@@ -426,7 +490,9 @@ def add_confidence(goals: Any, confidence: float | None) -> list[Goal]:
     return [goal if goal.confidence is not None else goal.with_confidence(level) for goal in as_goals(goals)]
 
 
-def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: bool = False) -> GoalAudit:
+def _audit_goal(
+    goal: Goal, prepared: PreparedPredictions, risk: float, *, quick: bool = False, measure: Any = measure_goal
+) -> GoalAudit:
     """Return what rows show about a goal.
 
     A goal that is missed is missed in some part: to show that it holds, each part may take the whole
@@ -436,7 +502,7 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     views, chances, are_drawn = prepared
     if goal.is_total:
         return _audit_total(goal, prepared)
-    outcomes: list[tuple[int, Goal, GoalOutcome]] = []
+    outcomes: list[tuple[int, Goal, GoalOutcome | WorstCaseOutcome]] = []
     reasons: list[str] = []
     parts: tuple[Goal, ...] = ()
     with _note_missing_rows(goal, reasons):
@@ -444,10 +510,8 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
     for place, part in enumerate(parts):
         with _note_missing_rows(part, reasons):
             check_denominators([part], views)
-            outcomes.append((place, part, measure_goal(part, views, chances, are_drawn=are_drawn)))
-    bounds = _worst(
-        goal, [one for _, _, one in outcomes], risk, len(parts), _quick_ends() if quick else GoalOutcome.end
-    )
+            outcomes.append((place, part, measure(part, views, chances, are_drawn=are_drawn)))
+    bounds = _worst(goal, [one for _, _, one in outcomes], risk, len(parts), _quick_ends() if quick else _exact_end)
     if reasons:
         bounds = bounds._replace(high=math.inf) if goal.sense == "<=" else bounds._replace(low=-math.inf)
     estimates = [(place, one.estimate) for place, _, one in outcomes if not np.isnan(one.estimate)] or [(0, np.nan)]
@@ -459,11 +523,16 @@ def _audit_goal(goal: Goal, prepared: PreparedPredictions, risk: float, *, quick
         return GoalAudit(goal, math.nan, -math.inf, math.inf, goal.bound, -math.inf, UNDECIDED, (), reasons[0])
     left_out = goal.left_out(views)
     counts = dict.fromkeys((str(rows), count) for _, _, one in outcomes for rows, count in one.counts())
-    short = (shortage(part, one, risk) for _, part, one in outcomes if verdict == UNDECIDED and not quick)
+    hidden = any(isinstance(one, WorstCaseOutcome) and math.isnan(one.estimate) for _, _, one in outcomes)
+    if hidden:
+        estimate = math.nan
+        reasons.append(_HIDDEN)
+    plain = [(part, one) for _, part, one in outcomes if isinstance(one, GoalOutcome)]
+    short = (shortage(part, one, risk) for part, one in plain if verdict == UNDECIDED and not quick)
     limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
     note = next(filter(None, (*reasons, *short)), "")
-    at = goal.worst_part(worst, estimate, views)
+    at = "" if hidden else goal.worst_part(worst, estimate, views)
     amounts = {column: views.table(name).largest_amount(column, name) for name, column in _valued(parts)}
     row = GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at, left_out)
     return row._replace(largest_values=tuple(amounts.items()))
@@ -503,10 +572,10 @@ def _note_missing_rows(asking: Goal, reasons: list[str]) -> Iterator[None]:
 
 def _worst(
     goal: Goal,
-    outcomes: Sequence[GoalOutcome],
+    outcomes: Sequence[GoalOutcome | WorstCaseOutcome],
     risk: float,
     n_parts: int,
-    end: Callable[[GoalOutcome, float, str], float],
+    end: Callable[[Any, float, str], float],
 ) -> Bounds:
     """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
     if goal.sense == "<=":
@@ -515,6 +584,10 @@ def _worst(
         return Bounds(max(low, least), max((end(one, risk, "high") for one in outcomes), default=np.inf))
     high = min((end(one, risk / n_parts, "high") for one in outcomes), default=np.inf)
     return Bounds(min((end(one, risk, "low") for one in outcomes), default=-np.inf), high)
+
+
+def _exact_end(outcome: Any, risk: float, which: str) -> float:
+    return float(outcome.end(risk, which))
 
 
 def _quick_ends() -> Callable[[GoalOutcome, float, str], float]:
