@@ -21,7 +21,7 @@ def wavy(seed):
 def test_the_least_of_many_dips_is_found_and_bounded(seed):
     value, slope = wavy(seed)
 
-    def examine(box, best):
+    def examine(box, _best):
         middle = np.array([one.middle for one in box])
         reach = slope * sum(one.width for one in box) / 2
         return Examined(value(middle) - reach, value(middle), middle)
@@ -34,14 +34,14 @@ def test_the_least_of_many_dips_is_found_and_bounded(seed):
 
 
 def test_where_no_program_has_a_solution_the_bound_is_infinite():
-    best = minimize_over_box(lambda box, best: Examined(np.inf), (Interval(0.0, 1.0),), 1e-3)
+    best = minimize_over_box(lambda *_: Examined(np.inf), (Interval(0.0, 1.0),), 1e-3)
     assert best.found is None
     assert best.lower == np.inf
     assert best.n_examined == 1
 
 
 def test_a_solution_at_one_number_alone_is_found_where_bounds_lead_to_it():
-    def examine(box, best):
+    def examine(box, _best):
         (low, high) = box[0]
         if not low <= 1 / 3 <= high:
             return Examined(np.inf)
@@ -54,7 +54,7 @@ def test_a_solution_at_one_number_alone_is_found_where_bounds_lead_to_it():
 def test_a_search_that_ends_early_keeps_a_bound_that_holds():
     value, slope = wavy(0)
 
-    def examine(box, best):
+    def examine(box, _best):
         middle = np.array([one.middle for one in box])
         return Examined(value(middle) - slope * sum(one.width for one in box) / 2, value(middle), middle)
 
