@@ -77,10 +77,11 @@ def refuse_min_rows(goals: Iterable[Goal]) -> None:
     """Refuse groups that are left out by a number of labels, which is not known."""
     for goal in goals:
         least = getattr(goal.left, "min_rows", 0) or max(term.metric.min_rows for term in terms_of(goal))
+        least = least or len(getattr(goal.left, "within", ()))
         if least and any(needs(member, "label") for member in goal.left.members()):
             raise ValueError(
-                f"{goal} leaves out groups by their number of labels, some of which are not known. Leave min_rows out, "
-                "or write a goal for each group."
+                f"{goal} leaves out groups by their number of labels, some of which are not known. Leave min_rows and "
+                "within out, or write a goal for each group."
             )
 
 

@@ -85,7 +85,9 @@ def _why(goal: Goal, views: Views, which: str) -> str:
     left, reason = goal.left, ""
     if isinstance(left, WorstRate):  # its rows are checked before its groups are looked up
         table = views.table(left.rows.name)
-        many = [name for name in left.by if name in table.columns and _n_values(table, name) > MOST_GROUPS]
+        many = [
+            name for name in (*left.by, *left.within) if name in table.columns and _n_values(table, name) > MOST_GROUPS
+        ]
         reason = _of_columns(left.rows, views, which)
         if many and not reason:
             count = _n_values(table, many[0])

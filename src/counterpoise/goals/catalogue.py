@@ -285,10 +285,17 @@ def catalogue() -> list[Entry]:
     small = (
         "groups or classes with fewer rows are left out and listed: max_difference(recall, by=sex, min_rows=50) <= 0.1"
     )
+    inside = "groups are compared inside each stratum, such as a job: max_difference(recall, by=sex, within=job) <= 0.1"
+    average = (
+        "their rates are averaged over the strata first: "
+        "max_difference(recall, by=sex, within=job, average=True) <= 0.1"
+    )
     return [
         *entries,
         Entry("==", "max(rate - number, number - rate) <= tolerance", "", equality),
         Entry("min_rows", "rows that the metric is out of >= min_rows, each group", "", small),
+        Entry("within", "metric(column=g, within=s) of each group g in each stratum s", "groups, strata", inside),
+        Entry("average", "sum over strata s of rows(s) / rows * metric(column=g, within=s)", "groups, strata", average),
     ]
 
 

@@ -12,8 +12,8 @@
 
 Names and values other than plain words and numbers stand in single or double quotes; a quote inside is doubled. Without
 a dataset the rows are those that are judged, of the dataset ``train``: ``recall >= 0.7`` is ``recall(train) >= 0.7``.
-``of`` and ``value``, and for some names ``called``, ``by`` and ``min_rows``, stand where a column would. These words,
-and ``within``, ``average`` and ``twin``, are never columns; the same names in quotes always are.
+``of`` and ``value``, and for some names ``called``, ``by``, ``within``, ``average`` and ``min_rows``, stand where a
+column would. These words, and ``twin``, are never columns; the same names in quotes always are.
 """
 
 import operator
@@ -53,12 +53,13 @@ from counterpoise.goals.terms import (
     Dataset,
     Range,
     UnknownName,
+    as_truth,
     merge_ranges,
     range_between,
     unknown,
     without_quotes,
 )
-from counterpoise.goals.words import check_min_rows, not_reserved
+from counterpoise.goals.words import RESERVED, check_min_rows, not_reserved
 
 OWN_WORDS = (*FORMS, MACRO, CONFUSION)  # names that no metric of a user's own can have; one may be called cost
 _TOKEN = re.compile(
@@ -357,11 +358,11 @@ def _total(parts: Sequence[Any]) -> Any:
 
 def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str, list[str]]]:
     """Return the rows, and the values of words that stand where a column would but are none, unless in quotes."""
-    keywords = {"of", "value", *(["by"] if name in FORMS else []), *(["called"] if name == CONFUSION else [])}
-    keywords |= {"min_rows"} if name in FORMS or name == MACRO else set()
+    keywords = {"of", "value", *(["called"] if name == CONFUSION else [])}
+    keywords |= {"by", "within", "average", "min_rows"} if name in FORMS else {"min_rows"} if name == MACRO else set()
     rows = arguments.rows
     columns: dict[str, str] = {}
-    words: dict[str, list[str]] = {"of": [], "by": [], "called": [], "value": [], "min_rows": []}
+    words: dict[str, list[str]] = {word: [] for word in RESERVED}
     for column, value, is_quoted in arguments.values:
         if column in keywords and not is_quoted:
             words[column].append(value)
@@ -369,8 +370,9 @@ def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str
             rows.select(columns).select({column: value})  # raises: the two values contradict each other
     rows = rows.select(columns) if columns else rows
     rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
-    if len(words["min_rows"]) > 1:
-        raise ValueError(f"min_rows must stand once in {name}; got {' and '.join(words['min_rows'])}.")
+    for word in ("min_rows", "average"):
+        if len(words[word]) > 1:
+            raise ValueError(f"{word} must stand once in {name}; got {' and '.join(words[word])}.")
     return reduce(Dataset.with_value, words["value"], reduce(Dataset.with_class, words["of"], rows)), words
 
 
@@ -381,7 +383,9 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
     if name == MACRO:
         return make_macro(metric, rows, min_rows)
     if name in FORMS:
-        return WorstRate(name, rows, metric, tuple(words["by"]), min_rows)
+        average = next((one if as_truth(one) is None else as_truth(one) for one in words["average"]), False)
+        by, within = tuple(words["by"]), tuple(words["within"])
+        return WorstRate(name, rows, metric, by, min_rows, within, average)  # type: ignore[arg-type] # it checks them
     if name == CONFUSION:
         return make_confusion(rows, next(iter(words["called"]), None))
     if arguments.costs and name != COST:

@@ -30,6 +30,7 @@ True
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import permutations
 from operator import sub, truediv
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
@@ -38,6 +39,7 @@ import numpy as np
 
 from counterpoise.goals.binding import Views, all_left_out
 from counterpoise.goals.expressions import Rate, Ratio, WorstOf
+from counterpoise.goals.strata import Strata, describe_pair
 from counterpoise.goals.terms import (
     DEFAULT,
     EACH,
@@ -643,10 +645,13 @@ class WorstRate(WorstOf):
     metric: str = ""  # where the form does not say which
     by: tuple[str, ...] = ()
     min_rows: int = 0  # that a group must have, of those that the metric is out of; others are left out
+    within: tuple[str, ...] = ()  # columns of strata, inside which groups are compared
+    average: bool = False  # whether the rates of groups are averaged over the strata first
 
     def __post_init__(self) -> None:
         check_min_rows(self.min_rows)
         kind = FORMS[self.form]
+        self._check_strata(kind)
         if kind.by != bool(self.by):
             over = "the groups of a column, as by=sex" if kind.by else "all classes, and takes no by"
             raise ValueError(f"{self.form} is over {over}; got by={', '.join(self.by) or None}.")
@@ -658,21 +663,43 @@ class WorstRate(WorstOf):
                 f"{self} compares ratios, which is not linear once multiplied through: bound each of them, as in "
                 f"{format_call('every_group', self.rows, first=self.metric, last=['by=' + self.by[0]])} {bound}."
             )
-        for column in self.by:
+        for column in (*self.by, *self.within):
             self.rows.select({column: ""})  # raises for a column that cannot have this name
         self.members()  # raises where the metric counts nothing
+
+    def _check_strata(self, kind: WorstRateForm) -> None:
+        if self.within and kind.combine is None:
+            raise ValueError(
+                f"{self.form} compares no groups, so it has no strata: name all columns in by, as in "
+                f"every_group(recall, by=sex, by=job); got within={', '.join(self.within)}."
+            )
+        both = [column for column in self.within if column in self.by]
+        if both:
+            raise ValueError(
+                f"{self.form} compares the groups of by inside each stratum of within, so a column is in one of them; "
+                f"got {both[0]!r} in both."
+            )
+        if not isinstance(self.average, bool):
+            raise TypeError(f"average must be True or False; got {self.average!r}.")
+        if self.average and not self.within:
+            raise ValueError(
+                f"average=True averages over strata, so {self.form} needs their columns too, as within=job; got none."
+            )
 
     @property
     def sense(self) -> str:  # type: ignore[override]
         return FORMS[self.form].sense
 
     def key(self) -> tuple[Any, ...]:
-        return self.form, self.rows, self.metric, self.by, self.min_rows
+        return self.form, self.rows, self.metric, self.by, self.min_rows, self.within, self.average
 
     def members(self, views: Views | None = None) -> Members:
         form, columns = FORMS[self.form], " and ".join(map(repr, self.by))
+        if views is not None and self.within:
+            return tuple(self._comparisons(views).values())
         if views is None and self.by:
-            values = ([(column, text) for column in self.by] for text in "ab")
+            strata = [(column, "a") for column in self.within]
+            values = ([*((column, text) for column in self.by), *strata] for text in "ab")
             groups = [replace(self.rows, conditions=(*self.rows.conditions, *more)) for more in values]
         elif views is None:
             groups = [replace(self.rows, of=text) for text in "ab"]
@@ -690,6 +717,43 @@ class WorstRate(WorstOf):
             members += rates if form.combine is None else [form.combine(*pair) for pair in permutations(rates, 2)]
         return tuple(members)
 
+    def _comparisons(self, views: Views) -> dict[Any, Rate | Ratio]:
+        """Return what is compared inside strata; of averages the key says which groups."""
+        return views.cache(("strata", self), lambda: self._compare(views))
+
+    def _compare(self, views: Views) -> dict[Any, Rate | Ratio]:
+        form, strata = FORMS[self.form], self._strata(views)
+        if not strata.cells:
+            enough = f" with {self.min_rows} rows or more" if self.min_rows else ""
+            raise NoRows(
+                f"{self} compares groups inside strata; by {' and '.join(map(repr, self.by))} within "
+                f"{' and '.join(map(repr, self.within))} no stratum has two groups{enough}."
+            )
+        if not self.average and strata.n_pairs > MOST_GROUPS * (MOST_GROUPS - 1):
+            raise ValueError(
+                f"{self} makes at most {MOST_GROUPS * (MOST_GROUPS - 1) // 2} comparisons of two groups; here there "
+                f"are {strata.n_pairs // 2}. Merge values in a new column, or set average=True."
+            )
+        found: dict[Any, Rate | Ratio] = {}
+        for name in form.metrics or (self.metric,):
+            make = partial(make_metric, name)
+            if self.average:
+                averages = strata.averages(make, form.combine, views)  # type: ignore[arg-type]
+                found |= {(name, pair): member for pair, member in averages.items()}
+            else:
+                found |= dict(enumerate(strata.members(make, form.combine), len(found)))  # type: ignore[arg-type]
+        return found
+
+    def _strata(self, views: Views) -> Strata:
+        least = max(self.min_rows, 1)
+        return views.cache(("cells", self), lambda: Strata.of(self.rows, self._find_sizes(views), self.within, least))
+
+    def describe_part(self, place: int, value: float, views: Views) -> str:
+        if not self.average:
+            return super().describe_part(place, value, views)
+        name, pair = list(self._comparisons(views))[place]
+        return f"{name} of {describe_pair(pair, 'less' if FORMS[self.form].sense == '<=' else 'over')}"
+
     def _sizes(self, views: Views) -> list[tuple[Dataset, int]]:
         """Return the groups or classes with their numbers of rows, which are counted where the least is given.
 
@@ -703,13 +767,15 @@ class WorstRate(WorstOf):
         if not self.by:
             groups = [self.rows.with_class(text) for text in views.class_texts()]
         else:
-            most = _MOST_COUNTED if self.min_rows else MOST_GROUPS
-            n_groups, groups = views.groups(self.rows, self.by, most)
+            most = _MOST_COUNTED if self.min_rows or self.within else MOST_GROUPS
+            n_groups, groups = views.groups(self.rows, (*self.by, *self.within), most)
             self._check_number(n_groups, most)
-        if not self.min_rows:
+        if not self.min_rows and not self.within:
             return [(rows, 0) for rows in groups]
         metrics = FORMS[self.form].metrics or (self.metric,)
         sizes = [min(_n_rows(make_metric(name, rows), views) for name in metrics) for rows in groups]
+        if self.within:
+            return list(zip(groups, sizes, strict=True))
         n_kept = sum(size >= self.min_rows for size in sizes)
         if groups and not n_kept:
             raise all_left_out(self, self.min_rows, max(sizes))
@@ -718,13 +784,15 @@ class WorstRate(WorstOf):
 
     def _check_number(self, n_groups: int, most: int) -> None:
         if n_groups > most:
-            columns = " and ".join(map(repr, self.by))
+            columns = " and ".join(map(repr, (*self.by, *self.within)))
             raise ValueError(
                 f"{self} is over at most {most} groups; by {columns} there are {n_groups}. Merge values in a new "
                 "column, or use ranges such as age<=33."
             )
 
     def left_out(self, views: Views) -> tuple[str, ...]:
+        if self.within:
+            return self._strata(views).left_out
         if not self.min_rows:
             return ()
         small = [(rows, n_rows) for rows, n_rows in self._sizes(views) if n_rows < self.min_rows]
@@ -732,7 +800,9 @@ class WorstRate(WorstOf):
         return tuple(with_size(", ".join(name), n_rows) for name, (_, n_rows) in zip(names, small, strict=True))
 
     def __str__(self) -> str:
-        words = [*(f"by={format_name(column)}" for column in self.by), *min_rows_text(self.min_rows)]
+        words = [f"by={format_name(column)}" for column in self.by]
+        words += [f"within={format_name(column)}" for column in self.within]
+        words += [*(["average=True"] if self.average else []), *min_rows_text(self.min_rows)]
         return format_call(self.form, self.rows, first=self.metric, last=words)
 
 
@@ -749,12 +819,15 @@ def _group_function(form: str) -> Callable[..., WorstRate]:
         /,
         *ranges: str,
         by: str | Sequence[str] = (),
+        within: str | Sequence[str] = (),
+        average: bool = False,
         min_rows: int = 0,
         of: Any = None,
         value: str | None = None,
         **where: Any,
     ) -> WorstRate:
-        return WorstRate(form, rows_of(dataset, ranges, of, where, value), by=_columns(by), min_rows=min_rows)
+        rows, strata = rows_of(dataset, ranges, of, where, value), _columns(within, "within")
+        return WorstRate(form, rows, "", _columns(by), min_rows, strata, average)
 
     return _with_docstring(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
 
@@ -766,15 +839,26 @@ def _metric_function(form: str) -> Callable[..., WorstRate]:
         /,
         *ranges: str,
         by: str | Sequence[str] = (),
+        within: str | Sequence[str] = (),
+        average: bool = False,
         min_rows: int = 0,
         of: Any = None,
         value: str | None = None,
         **where: Any,
     ) -> WorstRate:
-        return WorstRate(form, rows_of(dataset, ranges, of, where, value), metric_name(metric), _columns(by), min_rows)
+        rows, strata = rows_of(dataset, ranges, of, where, value), _columns(within, "within")
+        return WorstRate(form, rows, metric_name(metric), _columns(by), min_rows, strata, average)
 
     call = f'{form}("recall", "train"{", by=" + repr("sex") if FORMS[form].by else ""})'
     return _with_docstring(form, phrase, "metric, dataset", call)
+
+
+_STRATA_HELP = """
+
+With ``within``, the name of a column or of several, groups are compared inside each stratum: each combination of values
+of these columns. Strata with fewer than two groups are left out. With ``average=True`` every two groups are compared
+once, by their rates averaged over the strata that hold both. The weight of a stratum is its share of the rows that the
+metric is out of, of all groups that are compared in it. What is left out is listed with the result."""
 
 
 def _with_docstring(form: str, phrase: Any, arguments: str, call: str) -> Callable[..., WorstRate]:
@@ -784,7 +868,7 @@ def _with_docstring(form: str, phrase: Any, arguments: str, call: str) -> Callab
 
 Called as ``{form}({arguments})``, with conditions, ``of`` and ``value`` as for ``recall``. Groups are those that the
 rows hold. Those with fewer than ``min_rows`` rows, of the rows that the metric is out of, are left out; for recall
-these are the positives.
+these are the positives.{_STRATA_HELP if kind.combine is not None else ""}
 
 Returns
 -------
@@ -801,10 +885,11 @@ True
     return cast("Callable[..., WorstRate]", phrase)
 
 
-def _columns(by: str | Sequence[str]) -> tuple[str, ...]:
+def _columns(by: str | Sequence[str], name: str = "by") -> tuple[str, ...]:
     columns = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, list | tuple) else (by,)
     if not all(isinstance(column, str) for column in columns):
-        raise TypeError(f"by must be the name of a column, or a list of names, as by='sex'; got {by!r}.")
+        example = {"by": "sex", "within": "job"}[name]
+        raise TypeError(f"{name} must be the name of a column, or a list of names, as {name}={example!r}; got {by!r}.")
     return columns
 
 

@@ -10,8 +10,8 @@ RESERVED = {
     "called": "for the class that is predicted, as in confusion(of=cat, called=dog)",
     "min_rows": "for the least number of rows of a group, as in max_difference(recall, by=sex, min_rows=50)",
     "value": "for the column of amounts that rows count with, as in recall(value=amount)",
-    "within": "which is kept for later",
-    "average": "which is kept for later",
+    "within": "for the columns that make strata, as in max_difference(selection_rate, by=sex, within=job)",
+    "average": "for averages over strata, as in max_difference(selection_rate, by=sex, within=job, average=True)",
     "twin": "which is kept for later",
 }
 

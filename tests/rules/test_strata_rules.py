@@ -1,0 +1,108 @@
+"""Goals inside strata where rules are chosen: against every threshold, and against all mixtures by HiGHS."""
+
+import os
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
+from tiers import some_fast
+
+import counterpoise as cp
+from counterpoise.goals import InfeasibleGoals, NoRows
+
+N_PROBLEMS = int(os.environ.get("COUNTERPOISE_PROBLEMS", "40"))
+
+
+def problem(seed):
+    """Return scores with ties, labels, groups, strata and a goal with all its comparisons written out for each rule."""
+    rng = np.random.default_rng(seed)
+    n_rows, has_groups = 60, bool(seed % 2)
+    sex, job = rng.choice(["F", "M", "X"], n_rows, p=[0.5, 0.4, 0.1]), rng.choice(["NA", "cook", "true"], n_rows)
+    sex = np.where(sex == "X", "M", sex) if has_groups else sex
+    y = rng.integers(0, 2, n_rows)
+    y[:4], sex[:4], job[:4] = [0, 1, 0, 1], list("FFMM"), "cook"
+    score = np.round(np.clip(0.4 * y + 0.2 * (sex == "F") + rng.normal(size=n_rows) / 3, 0, 1), 1 if has_groups else 2)
+    levels = np.append(-1.0, np.unique(score))
+    if has_groups:
+        rules = np.array(list(product(levels, levels)))
+        said = score[:, None] > np.where((sex == "F")[:, None], rules[:, 0], rules[:, 1])
+    else:
+        said = score[:, None] > levels
+    return rng, y, {"sex": sex, "job": job}, score, said, has_groups
+
+
+def comparisons(y, columns, said, *, least, recall, average):
+    """Return the differences of every pair of groups, one row for each, one column for each rule."""
+    masks = {}
+    for job in np.unique(columns["job"]):
+        own = {sex: (columns["job"] == job) & (columns["sex"] == sex) & ((y == 1) if recall else True) for sex in "FMX"}
+        masks[job] = {sex: mask for sex, mask in own.items() if mask.sum() >= max(least, 1)}
+    masks = {job: own for job, own in masks.items() if len(own) > 1}
+    rows = []
+    for one, other in product("FMX", "FMX"):
+        common = [own for own in masks.values() if one in own and other in own and one != other]
+        gaps = [said[own[one]].mean(axis=0) - said[own[other]].mean(axis=0) for own in common]
+        sizes = [sum(mask.sum() for mask in own.values()) for own in common]
+        rows += [np.average(gaps, axis=0, weights=sizes)] if average and gaps else [] if average else gaps
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), 12))
+def test_the_rule_is_the_best_of_all_thresholds_and_the_mixture_that_of_highs(seed):
+    rng, y, columns, score, said, has_groups = problem(seed)
+    least, recall, average = int(rng.integers(0, 4)), bool(rng.integers(2)), bool(rng.integers(2))
+    bound = float(rng.uniform(0.0, 0.4))
+    words = f"{', average=True' if average else ''}{f', min_rows={least}' if least else ''}"
+    goal = f"max_difference({'recall' if recall else 'positive_rate'}, by=sex, within=job{words}) <= {bound!r}"
+    options = {"goals": [goal, "recall >= 0.4"], "cv": "prefit", "confidence": None}
+    options |= {"by": "sex"} if has_groups else {}
+    rows = comparisons(y, columns, said, least=least, recall=recall, average=average)
+    arguments = {"X": np.zeros((len(y), 1)), "y": y, "sensitive_features": columns}
+    model = cp.GoalClassifier([score], **options)
+    if not len(rows):
+        with pytest.raises(NoRows, match="no stratum has two groups"):
+            model.fit(**arguments)
+        return
+    errors = (said != (y == 1)[:, None]).mean(axis=0)
+    limits = np.vstack([rows, -said[y == 1].mean(axis=0)])
+    bounds = np.append(np.full(len(rows), bound), -0.4)
+    is_met = (limits <= bounds[:, None] + 1e-12).all(axis=0)
+    if is_met.any():
+        model.fit(**arguments)
+        assert model.value_ == pytest.approx(errors[is_met].min(), abs=1e-9)
+        assert model.check_goals()[0].holds
+    else:
+        with pytest.raises(InfeasibleGoals):
+            model.fit(**arguments)
+    program = linprog(errors, limits, bounds, np.ones((1, errors.size)), 1.0, method="highs")
+    mixed = cp.GoalClassifier([score], **options, decision="sticky")
+    if program.status == 2:
+        with pytest.raises(InfeasibleGoals):
+            mixed.fit(**arguments)
+    else:
+        mixed.fit(**arguments)
+        assert mixed.value_ == pytest.approx(program.fun, abs=2e-4)
+
+
+def test_margins_and_advice_know_strata():
+    rng = np.random.default_rng(0)
+    n_rows = 4000
+    sex, job = rng.choice(["F", "M"], n_rows), rng.choice(["cook", "nurse"], n_rows)
+    X = rng.normal(size=(n_rows, 2)) + 0.5 * (sex == "F")[:, None]
+    y = (X[:, 0] + rng.normal(size=n_rows) > 0.5).astype(int)
+    goals = ["max_difference(selection_rate, by=sex, within=job, average=True) <= 0.1", "recall >= 0.5"]
+    columns = {"sex": sex, "job": job}
+    model = cp.GoalClassifier(LogisticRegression(), goals=goals, by="sex").fit(X, y, sensitive_features=columns)
+    assert model.confidence_ == 0.9
+    margin = model.margins_[0]
+    gaps = [model.check_goals()[0].value, margin.bound]
+    assert 0 < margin.standard_error < 0.05
+    assert gaps[0] < gaps[1]
+    with pytest.raises(InfeasibleGoals, match=r"max_difference\(positive_rate, by=sex, within=job\) <= 0\.\d+"):
+        cp.GoalClassifier(
+            LogisticRegression(),
+            goals=["max_difference(selection_rate, by=sex, within=job) <= 0", "selection_rate == 0.3"],
+            confidence=None,
+        ).fit(X, y, sensitive_features=columns)
