@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from counterpoise.cli import DONE, NOT_MET
-from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read
+from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown
 
 Several = Parameter(negative="")
 
@@ -278,9 +278,9 @@ def audit(
     table: Path,
     /,
     *,
-    target: str,
-    prediction: str,
-    goal: Annotated[list[str], Several],
+    target: str | None = None,
+    prediction: str | None = None,
+    goal: Annotated[list[str] | None, Several] = None,
     groups: Annotated[list[str] | None, Several] = None,
     baseline: str | None = None,
     weights: str | None = None,
@@ -289,6 +289,12 @@ def audit(
     positive: str | None = None,
     confidence: float | None = None,
     defer_label: str | None = None,
+    impact: Annotated[bool, Flag] = False,
+    score: str | None = None,
+    unknown: Annotated[list[str] | None, Several] = None,
+    min_share: float | None = None,
+    exclude_small: str | None = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     report: Path | None = None,
     strict: Annotated[bool, Flag] = False,
     csv: Read = USUAL,
@@ -299,18 +305,23 @@ def audit(
     All verdicts are right together with the requested confidence, if the rows are independent draws from the population
     and were not used to fit or choose the model. No run and no model is needed.
 
+    With --impact: how often each category of people is selected, and its impact ratio, by each column of --groups and
+    by their intersections. That needs no labels and no goals.
+
     Parameters
     ----------
     table
         A CSV or Parquet file with true labels and decisions.
     target
-        The column with the true labels.
+        The column with the true labels. Not needed with --impact.
     prediction
         The column with the decisions.
     goal
         A goal as text, such as "recall(sex=F) >= 0.8", about the rows of the file. Give the option once for each.
+        Not with --impact.
     groups
-        Columns by which the report groups rows; goals may refer to any column.
+        Columns by which the report groups rows; goals may refer to any column. With --impact: the columns whose values
+        are categories of people.
     baseline
         The column with the predictions of another model, for churn, wins and losses.
     weights
@@ -321,20 +332,56 @@ def audit(
         The largest amount that a row of the population can have, as 5000 or amount=5000: needed for intervals and
         verdicts where goals count amounts.
     positive
-        The class that goals call positive. Default: the second of two.
+        The class that goals call positive, or the decision that selects. Default: the second of two.
     confidence
         Between 0 and 1, for goals that carry none. Default: 0.95.
     defer_label
         The label of rows that a person decides about: neither right nor wrong.
+    impact
+        Print selection rates and impact ratios in the layout of Local Law 144, which defines no mark to pass.
+    score
+        With --impact, in place of --prediction: a column of scores. A person whose score is above the median of all
+        counts as selected.
+    unknown
+        With --impact: a value that means that the category is unknown, as empty fields do. Give the option once for
+        each.
+    min_share
+        With --impact: categories with a smaller share of the people are listed as small. Default: 0.02.
+    exclude_small
+        With --impact: the reason, which is printed, why small categories are left out of the ratios. Default: they take
+        part.
+    output
+        With --impact: where the ratios go as CSV.
     report
         Where a report of one page goes.
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
+    _check_page(report, table, output)
+    of_impact: dict[str, Any] = {
+        "score": score,
+        "unknown": unknown,
+        "min_share": min_share,
+        "exclude_small": exclude_small,
+    }
+    of_goals: dict[str, Any] = {
+        "target": target,
+        "goal": goal,
+        "baseline": baseline,
+        "weights": weights,
+        "defer_label": defer_label,
+    }
+    of_goals |= {"largest_weight": largest_weight, "largest_value": largest_value, "strict": strict or None}
+    _refuse_options(of_goals if impact else of_impact | {"output": output}, impact=impact)
+    if impact:
+        options = {"positive": positive, "confidence": confidence, **of_impact}
+        _audit_impact(table, prediction, tuple(groups or ()), options, output, report, csv, shown)
+        return DONE
+    if target is None or prediction is None or not goal:
+        raise ValueError("An audit of goals needs --target, --prediction and --goal. For impact ratios pass --impact.")
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
     from counterpoise.runs.tables import audit_table  # noqa: PLC0415
 
-    _check_page(report, table)
     with csv.reading():
         table_audit = audit_table(
             table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
@@ -347,6 +394,54 @@ def audit(
     words = audit_words(table_audit.audit) | {"positive": table_audit.positive, "report": report}
     shown.answer(called + audit_text(table_audit.audit) + _page_line(report), words)
     return NOT_MET if strict and not table_audit.audit.holds else DONE
+
+
+_WHY_NOT = {
+    "weights": "each person counts once, because the tests are about counts",
+    "strict": "no law defines an impact ratio that passes",
+}
+
+
+def _refuse_options(options: dict[str, Any], *, impact: bool) -> None:
+    """Refuse options of goals with --impact, and those of impact ratios without it."""
+    name = next((name for name, value in options.items() if value is not None), None)
+    if name is not None:
+        option = "--" + name.replace("_", "-")
+        why = f": {_WHY_NOT[name]}" if name in _WHY_NOT else ""
+        raise ValueError(
+            f"{option} is {'not for' if impact else 'for'} impact ratios{why if impact else ''}. "
+            + (f"Leave {option} out, or run the command again without --impact." if impact else "Pass --impact too.")
+        )
+
+
+def _audit_impact(
+    table: Path,
+    prediction: str | None,
+    groups: tuple[str, ...],
+    options: dict[str, Any],
+    output: Path | None,
+    report: Path | None,
+    csv: Csv,
+    shown: Shown,
+) -> None:
+    """Print impact ratios, and write them as CSV and as a page."""
+    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
+    from counterpoise.runs.impact import impact_of_table  # noqa: PLC0415 - heavy: only where the command runs
+
+    if output is not None:
+        check_place(output, read=table)
+    options = {name: value for name, value in options.items() if value is not None}
+    with csv.reading():
+        ratios = impact_of_table(table, prediction=prediction, groups=groups, **options)
+    if output is not None:
+        write_output(output, ratios.as_csv().encode())
+    if report is not None:
+        from counterpoise.report.page import write_page  # noqa: PLC0415
+
+        write_page(ratios, report)
+    line = "" if output is None else f"\n\ntable: {output}"
+    values = ratios.as_dict() | {"output": output, "report": report}
+    shown.answer(f"{ratios}{line}" + _page_line(report), values)
 
 
 def _check_page(report: Path | None, table: Path, output: Path | None = None) -> None:

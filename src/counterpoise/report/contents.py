@@ -12,6 +12,7 @@ from counterpoise.report.wording import fraction
 from counterpoise.runs.result import RunResult
 
 if TYPE_CHECKING:
+    from counterpoise.auditing.impact import ImpactRatios
     from counterpoise.runs.compare import Comparison
 
 
@@ -91,6 +92,15 @@ def render_comparison(comparison: "Comparison") -> str:
     table = sections.PageTable("Runs side by side", heads, rows)
     names = [run.name for run in comparison.runs]
     return page_environment().get_template("comparison.html").render(table=table, names=names, notes=comparison.notes)
+
+
+def render_impact(ratios: "ImpactRatios") -> str:
+    """Return the page of impact ratios."""
+    caption = f"Applicants, {ratios.rate_name}s and impact ratios by"
+    names = {
+        name: sections.PageTable(f"{caption} {name}", ratios.heads(), ratios.lines(name)) for name in ratios.tables
+    }
+    return page_environment().get_template("impact.html").render(ratios=ratios, tables=names)
 
 
 def render(result: RunResult) -> str:

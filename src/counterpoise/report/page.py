@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from counterpoise.auditing.impact import ImpactRatios
 from counterpoise.runs.folder import DONE, REPORT, check_place, write_output
 from counterpoise.runs.result import RESULT, RunResult, read_result
 
@@ -63,14 +64,19 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     return write_page(read_result(folder / RESULT), folder / REPORT if output is None else Path(output))
 
 
-def write_page(shown: "RunResult | Comparison", output: str | Path) -> Path:
-    """Write the page of a result, in a run folder or not, or of a comparison, and return its path."""
+def write_page(shown: "RunResult | Comparison | ImpactRatios", output: str | Path) -> Path:
+    """Write the page of a result, in a run folder or not, of a comparison or of impact ratios, and return its path."""
     path = Path(output)
     check_place(path)  # before figures are drawn for it
     try:
-        from counterpoise.report.contents import render, render_comparison  # noqa: PLC0415 - needs optional packages
+        from counterpoise.report import contents  # noqa: PLC0415 - needs optional packages
 
-        page = render(shown) if isinstance(shown, RunResult) else render_comparison(shown)
+        if isinstance(shown, RunResult):
+            page = contents.render(shown)
+        elif isinstance(shown, ImpactRatios):
+            page = contents.render_impact(shown)
+        else:
+            page = contents.render_comparison(shown)
     except ModuleNotFoundError as error:
         raise ImportError(
             f'A report needs jinja2 and matplotlib: pip install "counterpoise[cli]" ({error}).'

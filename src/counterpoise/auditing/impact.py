@@ -1,0 +1,386 @@
+"""Impact ratios: how often each category of people is selected, against the most selected category.
+
+This is the layout of a bias audit under New York City's Local Law 144 (6 RCNY 5-300 to 5-304), which defines these
+numbers and no mark to pass: so none is printed.
+
+The interval beside a ratio is about the population: its rate of the category over the largest rate of all categories
+there, which need not be the one that is most selected on these rows. Let ``a(p)`` and ``b(q)`` be exact one-sided
+p-values of the rates p and q of two categories, on independent rows. Then ``a(p) b(q) <= k`` with a probability of at
+most ``k (1 - log k)`` (Fisher's combination, which is conservative for counts), and the largest ``p / q`` of the pairs
+above k is an upper bound on the ratio. A category's ratio is the least of its ratios to each of the others. So the
+least of their lower bounds needs no correction, and the least of their upper bounds has a share of the risk for each.
+
+The tests compare a category with the most selected one of these rows. Which one that is depends on the rows too, so
+Holm's correction is over all pairs of categories of a table, and not only over those shown.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betainccinv
+
+from counterpoise._base.checks import as_numbers, check_choice, check_confidence, check_flag, check_number
+from counterpoise._base.text import text_table
+from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
+from counterpoise.goals.classes import as_labels, find_classes
+from counterpoise.goals.tables import Table, count_missing
+from counterpoise.goals.terms import text_of
+
+__all__ = ["ImpactRatio", "ImpactRatios", "impact_ratios"]
+
+_KINDS = ("decisions", "scores")
+_CELLS = 64  # of p-values, in which a pair of rates is looked for
+_MOST_CATEGORIES = 100  # of one table: more are measurements, and not categories of people
+_MOST_COLUMNS = 4  # of which all intersections are shown: 15 tables
+_UNKNOWN = "(unknown)"
+_HEADS = ("category", "applicants", "selected", "rate", "ratio", "low", "high", "deviations", "fisher", "holm")
+
+
+class ImpactRatio(NamedTuple):
+    """How often one category of people is selected, and the tests beside it."""
+
+    table: str  # the column, or columns, whose values make the categories
+    category: str
+    applicants: int
+    selected: int
+    rate: float  # selection rate, or scoring rate
+    ratio: float  # to the rate of the most selected category; NaN where there is none
+    low: float  # the population's ratio to its most selected category is above
+    high: float  # and below, both together with the confidence
+    deviations: float  # by how many standard deviations the rate is above that of the most selected category
+    fisher: float  # two-sided p-value of Fisher's exact test against the most selected category
+    holm: float  # the same, corrected for all pairs of categories of the table
+    note: str = ""  # why there is no ratio, or what else to know
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Return the cells of a table, by column."""
+        numbers = {name: f"{getattr(self, name):.4f}" for name in ("rate", "ratio", "low", "high")}
+        numbers |= {"deviations": f"{self.deviations:+.2f}", "fisher": f"{self.fisher:.2g}", "holm": f"{self.holm:.2g}"}
+        numbers = {name: "-" if math.isnan(getattr(self, name)) else text for name, text in numbers.items()}
+        return {"category": self.category, "applicants": f"{self.applicants}", "selected": f"{self.selected}"} | numbers
+
+
+class ImpactRatios(NamedTuple):
+    """The categories of all tables, and what must be known to read them; ``print`` shows every ratio."""
+
+    ratios: tuple[ImpactRatio, ...]
+    kind: str  # "decisions" or "scores"
+    confidence: float
+    notes: tuple[str, ...]
+
+    @property
+    def tables(self) -> dict[str, list[ImpactRatio]]:
+        """Return the ratios of each table, by the columns that make its categories."""
+        names = dict.fromkeys(one.table for one in self.ratios)
+        return {name: [one for one in self.ratios if one.table == name] for name in names}
+
+    @property
+    def rate_name(self) -> str:
+        """Return what the law calls the rates."""
+        return "scoring rate" if self.kind == "scores" else "selection rate"
+
+    def heads(self) -> list[str]:
+        """Return the heads of a table."""
+        names = {"selected": "above median" if self.kind == "scores" else "selected", "rate": self.rate_name}
+        names |= {"ratio": "impact ratio", "deviations": "std. deviations", "fisher": "Fisher p", "holm": "Holm p"}
+        return [names.get(name, name) for name in _HEADS]
+
+    def lines(self, table: str) -> list[list[str]]:
+        """Return the cells of a table, a line for each category."""
+        return [[one.texts[name] for name in _HEADS] for one in self.tables[table]]
+
+    def remarks(self, table: str) -> list[str]:
+        """Return what is to be known about categories of a table."""
+        rows = self.tables[table]
+        notes = dict.fromkeys(one.note for one in rows if one.note)
+        return [f"{', '.join(one.category for one in rows if one.note == note)}: {note}." for note in notes]
+
+    def __str__(self) -> str:
+        parts = []
+        for name in self.tables:
+            cells = text_table([self.heads(), *self.lines(name)], "<" + ">" * (len(_HEADS) - 1))
+            parts.append("\n".join([f"By {name}", cells, *self.remarks(name)]))
+        return "\n\n".join([*parts, "\n".join(self.notes)])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        ratios = [one._asdict() for one in self.ratios]
+        return {"kind": self.kind, "confidence": self.confidence, "ratios": ratios, "notes": list(self.notes)}
+
+    def as_csv(self) -> str:
+        """Return a CSV text, a line for each category, with the columns of a bias audit first."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["table", *self.heads(), "note"])
+        for one in self.ratios:
+            cells = [getattr(one, name) for name in _HEADS]
+            cells = ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
+            writer.writerow([one.table, *cells, one.note])
+        return text.getvalue()
+
+
+def impact_ratios(
+    answers: ArrayLike,
+    sensitive_features: Any,
+    *,
+    kind: str = "decisions",
+    pos_label: Any = None,
+    intersections: bool = True,
+    unknown: Sequence[str] = (),
+    min_share: float = 0.02,
+    exclude_small: str | None = None,
+    confidence: float = 0.95,
+) -> ImpactRatios:
+    """Return selection rates and impact ratios by each column of people, and by their intersections.
+
+    No mark decides whether a ratio passes: Local Law 144 defines none.
+
+    Parameters
+    ----------
+    answers : array of shape (n_samples,)
+        The decision about each person; or scores, with ``kind="scores"``. Each person counts once: there are no sample
+        weights, because the tests are about counts.
+    sensitive_features : data frame, dict of arrays or array
+        The columns whose values are categories; a bare array is the column ``group``.
+    kind : {"decisions", "scores"}, default="decisions"
+        Of scores, a person counts as selected whose score is above the median of all rows, as the rules of Local Law
+        144 define the scoring rate.
+    pos_label : label, optional
+        The decision that selects; by default the last of two sorted ones.
+    intersections : bool, default=True
+        Whether there are tables of every two or more columns together too.
+    unknown : sequence of str, default=()
+        Values that mean that the category is unknown, such as "not stated". Missing values always do. These people are
+        counted apart.
+    min_share : float in [0, 1), default=0.02
+        Categories with a smaller share of the people whose category is known are listed as small.
+    exclude_small : str, optional
+        The reason why small categories are left out of the ratios: it is printed with their counts and rates. Default:
+        they take part.
+    confidence : float in (0, 1), default=0.95
+        Of each interval by itself.
+
+    Returns
+    -------
+    ImpactRatios
+        ``print`` shows the tables; ``as_csv()`` and ``as_dict()`` return them. With a category's ``low`` and ``high``
+        the population's ratio is bounded for any number of people, if these are independent draws from it. Of scores,
+        the median is taken as given.
+
+    Examples
+    --------
+    >>> from counterpoise import impact_ratios
+    >>> hired = [1] * 40 + [0] * 60 + [1] * 30 + [0] * 70 + [1]
+    >>> print(impact_ratios(hired, {"sex": ["M"] * 100 + ["F"] * 100 + [None]}))
+    By sex
+    category   applicants  selected  selection rate  impact ratio     low    high  std. deviations  Fisher p  Holm p
+    F                 100        30          0.3000        0.7500  0.4622  1.0000            -1.48      0.18    0.18
+    M                 100        40          0.4000        1.0000  0.8444  1.0000                -         -       -
+    (unknown)           1         1          1.0000             -       -       -                -         -       -
+    (unknown): not in the ratios.
+    <BLANKLINE>
+    Impact ratios are to the most selected category. Each interval holds with confidence 0.95, ...
+    """
+    check_choice(kind, "kind", _KINDS)
+    confidence = check_confidence(confidence)
+    min_share = check_number(min_share, "min_share", "[0, 1)", "a share of the people")
+    if exclude_small is not None and (not isinstance(exclude_small, str) or not exclude_small.strip()):
+        raise ValueError(
+            f"exclude_small must be the reason why small categories are left out, in words; got {exclude_small!r}."
+        )
+    unknown = [unknown] if isinstance(unknown, str) else unknown
+    table = Table(None, None, sensitive_features)
+    hits, notes = _hits(answers, table.n_samples, kind, pos_label)
+    ratios: list[ImpactRatio] = []
+    for columns in _tables(table.sensitive_columns, check_flag(intersections, "intersections")):
+        codes, names = _categories(table, columns, frozenset(map(text_of, unknown)))
+        ratios += _table_ratios(" and ".join(columns), codes, names, hits, min_share, exclude_small, 1.0 - confidence)
+    return ImpactRatios(tuple(ratios), kind, confidence, (*notes, *_reading(kind, confidence)))
+
+
+def _hits(answers: ArrayLike, n_samples: int, kind: str, pos_label: Any) -> tuple[BoolArray, list[str]]:
+    """Return who is selected, and what that means where these are scores."""
+    values = as_labels(answers)
+    if values.shape != (n_samples,):
+        raise ValueError(f"answers must hold one for each of the {n_samples} people; got shape {values.shape}.")
+    n_missing = count_missing(values)
+    if n_missing:
+        raise ValueError(f"answers must say of each person what was decided; {n_missing} of {n_samples} are missing.")
+    if kind == "scores":
+        if pos_label is not None:
+            raise ValueError(f"pos_label is for decisions; got {pos_label!r} with kind='scores'.")
+        scores = as_numbers(values, "answers")
+        median = float(np.median(scores))
+        note = f"A person counts as selected whose score is above {median:g}, the median of these {n_samples} scores."
+        n_equal = int((scores == median).sum())
+        ties = [f"{n_equal} scores are equal to the median, and not above it."] if n_equal > 1 else []
+        return np.asarray(scores > median), [note, *ties]
+    classes = find_classes([values], pos_label=pos_label)
+    if classes.positive is None:
+        raise ValueError(
+            f"Name the decision that selects with pos_label; got {len(classes.several)} decisions: "
+            f"{', '.join(map(repr, classes.several[:10]))}."
+        )
+    return np.asarray(values == classes.positive, dtype=np.bool_), []
+
+
+def _tables(columns: Sequence[str], intersections: bool) -> list[tuple[str, ...]]:
+    """Return the columns of each table."""
+    if not columns:
+        raise ValueError("impact_ratios needs at least one column of categories in sensitive_features; got none.")
+    if intersections and len(columns) > _MOST_COLUMNS:
+        raise ValueError(
+            f"All intersections of {len(columns)} columns would be {2 ** len(columns) - 1} tables. Pass at most "
+            f"{_MOST_COLUMNS} columns, or intersections=False."
+        )
+    sizes = range(1, len(columns) + 1) if intersections else [1]
+    return [one for size in sizes for one in combinations(columns, size)]
+
+
+def _categories(table: Table, columns: Sequence[str], unknown: frozenset[str]) -> tuple[IntArray, list[str]]:
+    """Return the category of each row, -1 where it is unknown, and the names of the categories that occur."""
+    codes = np.zeros(table.n_samples, dtype=np.int64)
+    names, is_known = [""], np.ones(table.n_samples, dtype=np.bool_)
+    for column in columns:
+        levels = table.levels(column, are_compared=False)
+        texts = ["", *levels.place]  # the first for the code -1
+        is_known &= (levels.codes >= 0) & ~np.isin(levels.codes, [levels.place[one] for one in unknown & {*texts}])
+        present, codes = np.unique(codes * len(texts) + levels.codes + 1, return_inverse=True)
+        pairs = (divmod(place, len(texts)) for place in present.tolist())
+        names = [" / ".join(filter(None, (names[first], texts[second]))) for first, second in pairs]
+    kept, own = np.unique(codes[is_known], return_inverse=True)
+    if kept.size > _MOST_CATEGORIES:
+        raise ValueError(
+            f"{' and '.join(map(repr, columns))} must hold categories of people, at most {_MOST_CATEGORIES}; there are "
+            f"{kept.size}. Make ranges of a measurement, such as 18-39, leave the column out, or pass "
+            "intersections=False."
+        )
+    if not kept.size:
+        raise ValueError(f"No row has a known category of {' and '.join(map(repr, columns))}. Leave the column out.")
+    codes = np.full(table.n_samples, -1)
+    codes[is_known] = own
+    return codes, [names[place] for place in kept.tolist()]
+
+
+def _table_ratios(
+    table: str,
+    codes: IntArray,
+    names: Sequence[str],
+    hits: BoolArray,
+    min_share: float,
+    reason: str | None,
+    risk: float,
+) -> Iterator[ImpactRatio]:
+    """Yield the ratio of each category of a table, and the count of people whose category is unknown."""
+    trials = np.bincount(codes + 1, minlength=len(names) + 1)
+    selected = np.bincount(codes + 1, hits, len(names) + 1).astype(np.int64)
+    n_unknown, n_known, counts, successes = int(trials[0]), int(trials[1:].sum()), trials[1:], selected[1:]
+    is_small = counts / n_known < min_share
+    takes_part = ~is_small if reason is not None else np.ones(len(names), dtype=np.bool_)
+    kept = np.flatnonzero(takes_part)
+    rates = successes / counts
+    most = int(kept[rates[kept].argmax()]) if kept.size else -1
+    bounds = _ratio_bounds(successes[kept], counts[kept], risk)
+    tests = _pair_tests(successes[kept], counts[kept], int(np.searchsorted(kept, most)))
+    place = {category: row for row, category in enumerate(kept.tolist())}
+    for category, name in enumerate(names):
+        ratio, numbers, notes = math.nan, (math.nan,) * 5, []
+        if is_small[category]:
+            notes.append(f"below {100 * min_share:g}% of the people")
+        if takes_part[category]:
+            row = place[category]
+            parts = int(successes[category]) * int(counts[most]), int(successes[most]) * int(counts[category])
+            ratio = parts[0] / parts[1] if parts[1] else math.nan
+            numbers = (*bounds[row], *(tests[row] if category != most else (math.nan,) * 3))
+        else:
+            notes.append(f"left out of the ratios: {str(reason).strip().rstrip('.')}")
+        rate = float(rates[category])
+        yield ImpactRatio(
+            table, name, int(counts[category]), int(successes[category]), rate, ratio, *numbers, "; ".join(notes)
+        )
+    if n_unknown:
+        count = int(selected[0])
+        missing = (math.nan,) * 6
+        yield ImpactRatio(table, _UNKNOWN, n_unknown, count, count / n_unknown, *missing, "not in the ratios")
+
+
+def _ratio_bounds(hits: IntArray, trials: IntArray, risk: float) -> list[tuple[float, float]]:
+    """Return bounds on each category's share of the largest rate; each end fails with half of the risk at most."""
+    n_categories = len(hits)
+    if n_categories < 2:  # noqa: PLR2004 - with no other category
+        return [(1.0, 1.0)] * n_categories
+    low = 1.0 / _upper_quotients(hits, trials, risk / 2).T  # of category / other
+    high = _upper_quotients(hits, trials, risk / 2 / (n_categories - 1))
+    itself = np.eye(n_categories, dtype=np.bool_)
+    low[itself] = high[itself] = np.inf
+    ends = np.minimum(low.min(axis=1), 1.0), np.minimum(high.min(axis=1), 1.0)
+    return list(zip(*(one.tolist() for one in ends), strict=True))
+
+
+def _upper_quotients(hits: IntArray, trials: IntArray, risk: float) -> FloatArray:
+    """Return an upper bound on the quotient of the shares of every two categories; infinite where there is none."""
+    level = float(np.exp(brentq(lambda log: log + math.log1p(-log) - math.log(risk), math.log(risk) - 40.0, -1e-12)))
+    # In a cell of p-values of the lower share it is at least at the cell's low end, and the other p-value above
+    # level / (the cell's high end).
+    cells = np.geomspace(level, 1.0, _CELLS + 1)
+    most = _upper_shares(hits, trials, level / cells[1:])
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.max(most[:, None] / (1.0 - _upper_shares(trials - hits, trials, cells[:-1])), axis=2))
+
+
+def _upper_shares(hits: IntArray, trials: IntArray, risks: FloatArray) -> FloatArray:
+    """Return the exact upper bound on the share of each category at each risk."""
+    failures = np.maximum(trials - hits, 1)[:, None]
+    return np.where((hits == trials)[:, None], 1.0, betainccinv(hits[:, None] + 1.0, failures, risks))
+
+
+def _pair_tests(hits: IntArray, trials: IntArray, most: int) -> list[tuple[float, float, float]]:
+    """Return standard deviations and p-values of Fisher's test, plain and corrected, against the most selected one."""
+    if not len(hits):
+        return []
+    from scipy.stats import fisher_exact  # noqa: PLC0415 - heavy
+
+    n_categories = len(hits)
+    values = np.ones((n_categories, n_categories))
+    pairs = list(combinations(range(n_categories), 2))
+    misses = trials - hits
+    for one, other in pairs:
+        cells = [[hits[one], misses[one]], [hits[other], misses[other]]]
+        values[one, other] = values[other, one] = float(fisher_exact(cells).pvalue)
+    corrected = _holm(np.array([values[pair] for pair in pairs]))
+    holm = np.ones_like(values)
+    for (one, other), value in zip(pairs, corrected.tolist(), strict=True):
+        holm[one, other] = holm[other, one] = value
+    pooled = (hits + hits[most]) / (trials + trials[most])
+    spread = np.sqrt(pooled * (1.0 - pooled) * (1.0 / trials + 1.0 / trials[most]))
+    gaps = hits / trials - hits[most] / trials[most]
+    deviations = np.divide(gaps, spread, out=np.zeros(n_categories), where=spread > 0)
+    return list(zip(deviations.tolist(), values[:, most].tolist(), holm[:, most].tolist(), strict=True))
+
+
+def _holm(values: FloatArray) -> FloatArray:
+    """Return p-values corrected for their number (Holm 1979)."""
+    order = np.argsort(values, kind="stable")
+    corrected = np.empty_like(values)
+    corrected[order] = np.minimum(np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1)), 1.0)
+    return corrected
+
+
+def _reading(kind: str, confidence: float) -> Iterator[str]:
+    """Yield what must be known to read the tables."""
+    yield (
+        f"Impact ratios are to the most selected category. Each interval holds with confidence {confidence:g}, for the "
+        "ratio to the most selected category of the population that these people were drawn from"
+        + (", with the median as given." if kind == "scores" else ".")
+    )
+    yield (
+        "Standard deviations (of the difference of two proportions) and Fisher's exact test are against the most "
+        "selected category; Holm's correction is over all pairs of categories of a table."
+    )
