@@ -20,6 +20,7 @@ _PACKAGE = "counterpoise."
 KERNEL_MODULES = (
     "solvers.rows",
     "solvers._ball_kernels",
+    "solvers._pair_kernels",
     "solvers._svm_kernels",
     "rules.scores._kernels",
     "rules.class_scores._kernels",

@@ -16,13 +16,12 @@ import numpy as np
 from scipy.optimize import linprog
 
 from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.solvers._pair_kernels import best_pair
 
-_SAME = 1e-12  # values nearer than this are equal, in parts of the largest value
 _MAX_ROUNDS = 60  # of the linear program that finds prices; each adds an option of every list
 _CLOSED = 1e-10  # gap at which prices are good enough, in parts of the largest value
 _KEPT = 1e-9  # violation that is none
 _LARGEST_PRICE = 1e4  # of a limit, in parts of the objective
-_CHUNK = 1 << 18  # pairs of options that are tried together
 _MOST_MERGED = 1 << 20  # choices of some of the lists that are kept beside each other
 
 
@@ -90,7 +89,7 @@ def choose_one_of_each(
     best = np.zeros(len(lists), dtype=np.int64) if start is None else np.asarray(start).copy()
     search = _ChoiceSearch(lists, constants, bounds, tuple(ordered), best)
     columns = [own[:, [place]] for own, place in zip(lists, best.tolist(), strict=True)]
-    search.take(_Choices(np.sum(columns, axis=0), best[:, None], np.zeros(1)), to_violation=True)
+    search.take(_Choices(np.sum(columns, axis=0), best[:, None], np.zeros(1)), floor=-np.inf, to_violation=True)
     lower, least = np.inf, 0.0
     can_hold = search.violation == 0
     if not can_hold:  # no choice keeps the limits where no mixture of choices does
@@ -137,9 +136,9 @@ class _ChoiceSearch:
             join, above = lists[0].join(lists[1], slack)
             lists, lost = [join, *lists[2:]], min(lost, floor + above)
         if len(lists) == 1:
-            self.take(lists[0], to_violation=to_violation)
+            self.take(lists[0], floor=floor, to_violation=to_violation)
         else:
-            lost = min(lost, self._look(lists[0], lists[1], floor, looks, to_violation=to_violation))
+            lost = min(lost, self.take(*lists, floor=floor, looks=looks, to_violation=to_violation))
         return min(self._best(to_violation=to_violation), lost)
 
     def _best(self, *, to_violation: bool) -> float:
@@ -147,44 +146,42 @@ class _ChoiceSearch:
             return self.violation
         return self.value if self.violation == 0 else np.inf
 
-    def _look(self, one: "_Choices", other: "_Choices", floor: float, looks: int, *, to_violation: bool) -> float:
-        """Try pairs, by rising bound of the first; return the least bound of those that are not tried."""
-        begin = 0
-        while begin < one.bounds.size:
-            best = self._best(to_violation=to_violation)
-            slack = best - floor - (_SAME * max(1.0, abs(best)) if np.isfinite(best) else 0.0)
-            if (best == 0 and to_violation) or one.bounds[begin] > slack:
-                break
-            n_other = max(other.n_within(slack - one.bounds[begin]), 1)
-            end = min(begin + max(_CHUNK // n_other, 1), max(one.n_within(slack), begin + 1))
-            looks -= (end - begin) * n_other
-            if looks < 0:
-                return floor + float(one.bounds[begin])
-            self.take(one.only(slice(begin, end)), other.only(slice(n_other)), to_violation=to_violation)
-            begin = end
-        return np.inf
+    def take(
+        self,
+        one: "_Choices",
+        other: "_Choices | None" = None,
+        *,
+        floor: float,
+        looks: int = 1 << 62,
+        to_violation: bool,
+    ) -> float:
+        """Take the best of some choices, or of their pairs with others, where it is better than the best so far.
 
-    def take(self, one: "_Choices", other: "_Choices | None" = None, *, to_violation: bool) -> None:
-        """Take the best of some choices, or of all pairs of them with others, where it is better."""
+        Pairs are tried by rising bound of the first. Return the least bound of those that would be too many.
+        """
         if other is None:  # the one choice of no list
             nowhere = np.zeros((len(self.options), 1), np.int64)
             other = _Choices(np.zeros((self.constants.size, 1)), nowhere, np.zeros(1))
-        pairs = one.sums[:, :, None] + other.sums[:, None] + self.constants[:, None, None]
-        sums, n_limits = pairs.reshape(len(pairs), -1), self.bounds.size
-        violation = np.maximum(sums[:n_limits] - self.bounds[:, None], 0.0).sum(axis=0)
-        value = sums[n_limits:].max(axis=0)
-        for first, second in self.ordered:
-            places = [(one.places[at][:, None] + other.places[at]).ravel() for at in (first, second)]
-            violation = np.where(places[0] > places[1], np.inf, violation)
-        least = violation.min()
-        if least == np.inf or (least > 0 and not to_violation):
-            return
-        value = np.where(violation <= least, value, np.inf)
-        at = int(value.argmin())
-        if (violation[at], value[at]) < (self.violation, self.value):
-            row, column = divmod(at, other.bounds.size)
+        row, column, violation, value, stop = best_pair(
+            np.ascontiguousarray(one.sums.T),
+            np.ascontiguousarray(other.sums.T),
+            one.bounds,
+            other.bounds,
+            np.ascontiguousarray(one.places),
+            np.ascontiguousarray(other.places),
+            np.array(self.ordered, dtype=np.int64).reshape(-1, 2),
+            self.constants,
+            np.asarray(self.bounds, dtype=np.float64),
+            self.violation,
+            self.value,
+            floor,
+            looks,
+            to_violation,
+        )
+        if row >= 0:
             self.places = one.places[:, row] + other.places[:, column]
-            self.violation, self.value = float(violation[at]), float(value[at])
+            self.violation, self.value = violation, value
+        return floor + float(one.bounds[stop]) if stop >= 0 else np.inf
 
     def prices(self, *, to_violation: bool) -> tuple[FloatArray, float]:
         """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights give.
@@ -234,9 +231,6 @@ class _Choices(NamedTuple):
     sums: FloatArray
     places: IntArray  # (n_lists, n_choices): 0 in lists that are not chosen from
     bounds: FloatArray
-
-    def only(self, some: slice) -> "_Choices":
-        return _Choices(self.sums[:, some], self.places[:, some], self.bounds[some])
 
     def n_within(self, slack: float) -> int:
         return int(np.searchsorted(self.bounds, slack, side="right"))
