@@ -38,6 +38,7 @@ from counterpoise.rules.options import Deferral as Deferral
 from counterpoise.rules.options import Draws as Draws
 from counterpoise.rules.options import Groups as Groups
 from counterpoise.rules.options import Proof as Proof
+from counterpoise.rules.reasons import principal_reasons as principal_reasons
 from counterpoise.rules.tradeoff import tradeoff as tradeoff
 from counterpoise.theory import confidence as confidence
 from counterpoise.theory import guarantees as guarantees

@@ -59,3 +59,27 @@ def test_of_drawn_decisions_the_share_is_told(here, capsys):
 def test_rows_that_are_not_there_are_refused(run, capsys, row):  # noqa: ARG001 - the folder
     assert main(["explain", "one", "tumours.csv", "--row", row]) == 2
     assert f"row must be a number from 1 to 569, the rows of tumours.csv; got {row}." in capsys.readouterr().err
+
+
+def test_reasons_are_those_of_the_library(run, capsys):
+    assert main(["explain", "one", "tumours.csv", "--reasons", "--groups", "size", "-o", "reasons.csv"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("everybody: ")
+    assert {"everybody", "size=large", "size=small"} <= set(pd.read_csv(run / "reasons.csv")["group"])
+    assert main(["explain", "one", "tumours.csv", "--reasons", "--json"]) == 0
+    groups = json.loads(capsys.readouterr().out)["groups"]
+    assert groups[0]["rows"] == len(pd.read_csv(run / "tumours.csv"))
+    assert all(one["reasons"] for one in groups)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--groups", "size"], "Pass --reasons too"),
+        (["--reasons", "--row", "1"], "Leave --row out"),
+        (["--reasons", "--groups", "sise"], "size"),
+    ],
+)
+def test_options_of_reasons_are_refused_where_they_mean_nothing(run, capsys, options, words):  # noqa: ARG001 - the folder
+    assert main(["explain", "one", "tumours.csv", *options]) == 2
+    assert words in capsys.readouterr().err

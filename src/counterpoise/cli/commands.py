@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from counterpoise import __version__, datasets, explorer, runs
 from counterpoise import report as pages
 from counterpoise.cli import DONE, NOT_MET, OVERVIEW, tables
-from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read, Shown, flowing
+from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, flowing
 
 app = App(
     name="counterpoise",
@@ -220,6 +220,10 @@ def explain(
     *,
     row: Annotated[list[int] | None, Parameter(negative="")] = None,
     ids: str | None = None,
+    reasons: Annotated[bool, Flag] = False,
+    groups: Annotated[list[str] | None, Parameter(negative="")] = None,
+    adverse: str | None = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> None:
@@ -238,12 +242,51 @@ def explain(
         The number of a row, the first is 1; give the option once for each. Default: the first ten rows.
     ids
         A column that identifies people, as for predict.
+    reasons
+        Print the principal reasons of all adverse decisions about the table instead, most frequent first.
+    groups
+        With --reasons: columns by whose values together the reasons are also listed.
+    adverse
+        With --reasons: the decision that needs reasons. Default: the negative one.
+    output
+        With --reasons: where they go as CSV.
     """
+    if reasons:
+        _explain_batch(run, data, row, {"groups": groups or (), "adverse": adverse, "ids": ids}, output, csv, shown)
+        return
+    if groups or adverse is not None or output is not None:
+        raise ValueError(
+            "--groups, --adverse and --output are for the principal reasons of a batch. Pass --reasons too."
+        )
     with csv.reading():
         opened = runs.open_run(run)
         explanations = runs.explain_run(opened, data, rows=row, ids=ids)
     text = "\n\n".join(f"Row {number}\n{one}" for number, one in explanations.items())
     shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in explanations.items()]})
+
+
+def _explain_batch(
+    run: Path,
+    data: Path,
+    row: list[int] | None,
+    options: dict[str, Any],
+    output: Path | None,
+    csv: Csv,
+    shown: Shown,
+) -> None:
+    """Print the principal reasons of the adverse decisions about all rows of a table."""
+    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
+
+    if row:
+        raise ValueError("--reasons are of all rows of the table. Leave --row out.")
+    if output is not None:
+        check_place(output, read=data)
+    with csv.reading():
+        reasons = runs.reasons_of_run(runs.open_run(run), data, **options)
+    if output is not None:
+        write_output(output, reasons.as_csv().encode())
+    line = "" if output is None else f"\n\ntable: {output}"
+    shown.answer(f"{reasons}{line}", reasons.as_dict() | {"output": output})
 
 
 @command

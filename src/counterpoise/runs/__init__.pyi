@@ -18,3 +18,4 @@ from counterpoise.runs.use import certify_run as certify_run
 from counterpoise.runs.use import evaluate_run as evaluate_run
 from counterpoise.runs.use import explain_run as explain_run
 from counterpoise.runs.use import predict_run as predict_run
+from counterpoise.runs.use import reasons_of_run as reasons_of_run

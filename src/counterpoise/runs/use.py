@@ -26,6 +26,7 @@ from counterpoise.goals.terms import NoRows
 from counterpoise.rules.draw_messages import BadId
 from counterpoise.rules.draws import draws_of
 from counterpoise.rules.explaining import Explanation
+from counterpoise.rules.reasons import PrincipalReasons, principal_reasons
 from counterpoise.rules.scores.table import BASELINE
 from counterpoise.runs.data import (
     Data,
@@ -47,6 +48,7 @@ from counterpoise.runs.results import TEST, TRAIN
 from counterpoise.runs.settings import RunSettings, data_files, written_as
 from counterpoise.runs.steps import goal_errors
 from counterpoise.runs.summary import RunSummary, summarize_run
+from counterpoise.runs.tables import group_columns
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _FLOAT = re.compile(r"-?[0-9](\.[0-9]+)?e[+-][0-9]{2,3}")  # as floats are written that are large or small
@@ -217,7 +219,7 @@ def predictions_of(
 
 
 def explain_run(
-    run: Run, data_path: str | Path, *, rows: Sequence[int] | None = None, ids: str | None = None
+    run: Run, data_path: str | Path, *, rows: Sequence[int] | str | None = None, ids: str | None = None
 ) -> dict[int, Explanation]:
     """Explain the decisions about rows of a file, by their number from 1.
 
@@ -226,7 +228,7 @@ def explain_run(
     run : Run
     data_path : path
         A CSV or Parquet file with the columns of the run.
-    rows : sequence of int, optional
+    rows : sequence of int or "all", optional
         Numbers of rows, the first is 1. Default: the first ten.
     ids : str, optional
         A column that identifies people, as for ``predict_run``.
@@ -240,7 +242,8 @@ def explain_run(
     decider = final_estimator(model)
     if not hasattr(decider, "explain"):
         raise ValueError(f"The method {run.settings.method.name!r} has no rule to explain.")
-    wanted = list(range(1, min(len(part), _FIRST_ROWS) + 1)) if rows is None else [int(row) for row in rows]
+    n_usual = len(part) if rows == "all" else min(len(part), _FIRST_ROWS)
+    wanted = list(range(1, n_usual + 1)) if rows is None or rows == "all" else [int(row) for row in rows]
     for row in wanted:
         if not 1 <= row <= len(part):
             raise ValueError(f"row must be a number from 1 to {len(part)}, the rows of {path}; got {row}.")
@@ -252,6 +255,37 @@ def explain_run(
     chosen_inputs = {name: some_rows(value, places) for name, value in inputs.items()}
     explanations = decider.explain(seen_by_last(model, part.X.iloc[places]), **chosen_inputs)
     return dict(zip(wanted, explanations, strict=True))
+
+
+def reasons_of_run(
+    run: Run, data_path: str | Path, *, groups: Sequence[str] = (), adverse: str | None = None, ids: str | None = None
+) -> PrincipalReasons:
+    """Return the principal reasons of the adverse decisions about all rows of a file.
+
+    Parameters
+    ----------
+    run : Run
+    data_path : path
+        A CSV or Parquet file with the columns of the run.
+    groups : sequence of str
+        Columns by whose values together the reasons are also listed. Default: by the group whose threshold applied.
+    adverse : str, optional
+        The decision that needs reasons. Default: the negative one.
+    ids : str, optional
+        A column that identifies people, as for ``predict_run``.
+
+    Returns
+    -------
+    PrincipalReasons
+    """
+    path = Path(data_path)
+    with written_as(run.settings.data.written):
+        check_columns(groups, column_names(path), path, "--groups: ")
+        columns = group_columns(path, tuple(dict.fromkeys(groups)))
+    explanations = list(explain_run(run, path, rows="all", ids=ids).values())
+    decisions = {str(one.decision): one.decision for one in explanations}
+    named = None if adverse is None else decisions.get(adverse, adverse)
+    return principal_reasons(explanations, columns or None, adverse=named)
 
 
 def _decision_inputs(run: Run, model: Any, part: RunRows, path: Path) -> dict[str, Any]:
