@@ -11,6 +11,7 @@ from counterpoise.auditing.audit import audit as audit
 from counterpoise.auditing.audit import certify as certify
 from counterpoise.auditing.impact import ImpactRatios as ImpactRatios
 from counterpoise.auditing.impact import impact_ratios as impact_ratios
+from counterpoise.auditing.monitoring import Monitor as Monitor
 from counterpoise.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from counterpoise.boosting.checkpoint import Checkpoint as Checkpoint
 from counterpoise.boosting.dro import DROBoostClassifier as DROBoostClassifier

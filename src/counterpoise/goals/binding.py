@@ -173,10 +173,13 @@ def _cached(method: "Callable[Concatenate[Views, P], Result]") -> "Callable[Conc
 
 
 class Views:
-    """Rows of the tables, computed once; they take about as much memory as the result."""
+    """Rows of the tables, computed once; they take about as much memory as the result.
 
-    def __init__(self, tables: Mapping[str, Table], classes: Classes) -> None:
-        self.tables, self.classes = tables, classes
+    ``levels`` are those at which weights are counted, where counts of several batches are to be added up.
+    """
+
+    def __init__(self, tables: Mapping[str, Table], classes: Classes, levels: FloatArray | None = None) -> None:
+        self.tables, self.classes, self.levels = tables, classes, levels
         self._cache: dict[Any, Any] = {}
 
     def cache(self, key: Any, find: Callable[[], Result]) -> Result:

@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from counterpoise._base.checks import check_fraction, check_number
-from counterpoise.goals.expressions import Goal, Rate, Ratio, terms_of
+from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, terms_of
 from counterpoise.goals.parsing import OWN_WORDS
 from counterpoise.goals.rates import (
     ALIASES,
@@ -299,8 +299,8 @@ def catalogue() -> list[Entry]:
     ]
 
 
-def needs(rate: Rate | Ratio, part: str) -> bool:
-    """Return whether a rate depends on the "label" or on the "baseline" of rows."""
+def needs(rate: Goal | Expression, part: str) -> bool:
+    """Return whether a rate or a goal depends on the "label" or on the "baseline" of rows."""
     counts = (one for term in terms_of(rate) for one in term.row_counts())
     return any(getattr(rows, part) is not None for one in counts for rows in (one.rows, one.out_of))
 

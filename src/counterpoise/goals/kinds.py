@@ -27,6 +27,7 @@ from counterpoise.goals.terms import Dataset, Linear, RowCount, may_be_same
 from counterpoise.theory.confidence import (
     WeightedSample,
     locate_between,
+    spaced_marks,
     spread_over_levels,
     value_marks,
     weight_levels,
@@ -335,7 +336,7 @@ def _amount_part(
         values += own
     is_here = kinds.of(rows)
     span = float(ends[0, is_here].min()), float(ends[1, is_here].max())
-    marks = value_marks(values, span)
+    marks = value_marks(values, span) if views.levels is None else spaced_marks(span, views.levels.size)
     below, above = locate_between(np.clip(values, *span), marks)
     cells, every = np.append(below, below + 1), np.tile(np.arange(known.size), 2)
     numbers, totals, spread, levels = _by_kind(cells, marks.size, rows, views, every, np.append(1.0 - above, above))
@@ -373,7 +374,7 @@ def _by_kind(
     if heaviest is None:
         return counts, totals, None, np.ones(1)
     relative = (weights if n_alike is None else weights / np.maximum(n_alike, 1.0)) / heaviest
-    levels = weight_levels(relative)
+    levels = weight_levels(relative) if views.levels is None else views.levels
     return counts, totals, spread_over_levels(relative, kinds, n_kinds, levels, share), levels
 
 

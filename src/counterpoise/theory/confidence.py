@@ -83,8 +83,13 @@ def value_marks(values: FloatArray, span: tuple[float, float]) -> FloatArray:
     distinct = np.unique(np.append(values, span))
     if distinct.size <= 2 * _LEVELS:
         return distinct
+    return spaced_marks(span, 2 * _LEVELS)
+
+
+def spaced_marks(span: tuple[float, float], n_sizes: int) -> FloatArray:
+    """Return zero, the ends of a span and so many sizes of either sign inside it."""
     most = max(abs(span[0]), abs(span[1]))
-    sizes = np.geomspace(_LIGHTEST * most, most, 2 * _LEVELS)
+    sizes = np.geomspace(_LIGHTEST * most, most, n_sizes)
     marks = np.concatenate([-sizes, [0.0], sizes, span])
     return np.unique(marks[(marks >= span[0]) & (marks <= span[1])])
 
