@@ -1,5 +1,8 @@
 """Rates that count amounts of rows: their values, their text, wrong uses by their words, and audits."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,6 +108,16 @@ def test_bound_goals_have_the_amounts_as_weights():
     assert objective.values({"train": D}) == pytest.approx([-(WEIGHT * PROFIT * D).sum()])
 
 
+@pytest.mark.parametrize("kind", [Decimal, Fraction, np.float32, int])
+def test_amounts_may_be_numbers_of_any_kind(kind):
+    cents = np.round(AMOUNT, 0 if kind is int else 2)
+    amounts = np.array([kind(str(one)) if kind in {Decimal, Fraction} else kind(one) for one in cents], dtype=object)
+    rows = Table(None, Y, {"amount": amounts, "cents": cents})
+    for goal in ("recall(value={}) >= 0.5", "total(value={}) >= 100", "cost({{1->0: {}, 0->1: 2}}) <= 50"):
+        value, expected = (parse_goal(goal.format(name)).evaluate(D, rows).value for name in ("amount", "cents"))
+        assert value == pytest.approx(expected)
+
+
 def test_columns_come_from_a_frame_or_the_sensitive_features():
     frame = pd.DataFrame({"amount": AMOUNT})
     expected = recall(value="amount").value(D, table())
@@ -133,6 +146,11 @@ def test_columns_come_from_a_frame_or_the_sensitive_features():
         ),
         ("total(value=texts) >= 1", r"column 'texts' of dataset 'train' holds 'much' at row 2.*Needed by total"),
         ("total(value=flags) >= 1", r"column 'flags' of dataset 'train' holds True at row 0.*Needed by total"),
+        ("total(value=texts) >= 1", r"Convert the column to numbers, and leave such rows out or put in the amount"),
+        ("recall(value=digits) >= 0.1", r"column 'digits' of dataset 'train' holds infinity at row 3"),
+        ("total(value=days) >= 1", r"column 'days' of dataset 'train' holds datetime.date\(2026, 1, 1\) at row 0"),
+        ("total(value=endless_sum) >= 1", r"too large to be added up: they must be at most 7e\+305.*a larger unit"),
+        ("cost({1->0: endless_sum}) <= 1", r"column 'endless_sum' of dataset 'train' are too large.*Needed by cost"),
         ("recall(value=zeros) >= 0.3", r"nothing to take a rate of: The amounts in column 'zeros' add up to 0"),
         ("cost({1->0: 3}, value=amount) <= 1", r"cost names its amounts in its costs.*got value=amount"),
         ("recall(value=amount, value=profit) >= 0.1", r"one column of amounts; got value=profit beside value=amount"),
@@ -146,8 +164,10 @@ def test_columns_come_from_a_frame_or_the_sensitive_features():
 )
 def test_wrong_uses_in_texts_are_refused_in_a_sentence(text, words):
     gaps, endless, texts = AMOUNT.copy(), AMOUNT.copy(), AMOUNT.astype(object)
-    gaps[4], endless[7], texts[2] = np.nan, np.inf, "much"
+    gaps[4], endless[7], texts[2], digits = np.nan, np.inf, "much", AMOUNT.astype(object)
+    digits[3] = 10**400
     more = {"gaps": gaps, "endless": endless, "texts": texts, "flags": np.ones(N, bool), "zeros": np.zeros(N)}
+    more |= {"digits": digits, "days": np.full(N, "2026-01-01", "datetime64[D]"), "endless_sum": np.full(N, 1e305)}
     with pytest.raises(ValueError, match=words):
         parse_goal(text).evaluate(D, Table(None, Y, COLUMNS | more))
 

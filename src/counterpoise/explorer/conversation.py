@@ -36,13 +36,13 @@ from counterpoise._base.text import load_json
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.disclosure import amounts_of, values_of
 from counterpoise.explorer.margins import read_margins
-from counterpoise.explorer.session import Session, describe_goal
+from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import MOST_COLUMNS, MOST_GOALS, Setting, check_bound, field_of, read_goal
 from counterpoise.explorer.state import why_no_margins
 from counterpoise.explorer.views import steps
 from counterpoise.goals import Table
 from counterpoise.goals.catalogue import catalogue
-from counterpoise.goals.rates import ALIASES, FORMS, METRICS, RATIOS
+from counterpoise.goals.rates import ALIASES, COST, FORMS, METRICS, RATIOS, TOTAL
 from counterpoise.goals.words import RESERVED
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import Proof, as_groups, kind_of_decision
@@ -208,7 +208,9 @@ def describe(session: Session) -> dict[str, Any]:
         "why_no_margins": why_no_margins(parts.estimator),
         "can_defer": session.has_scores,
         "metrics": [
-            one._asdict() | {"is_ratio": one.name in RATIOS} for one in catalogue() if one.name in {*METRICS, *RATIOS}
+            one._asdict() | {"is_ratio": one.name in RATIOS}
+            for one in catalogue()
+            if one.name in {*METRICS, *RATIOS, COST, TOTAL}
         ],
         "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
         "words": [*(one.name for one in catalogue() if one.name.isidentifier()), *ALIASES],
@@ -229,7 +231,7 @@ def _start(session: Session) -> dict[str, Any]:
     """Return the setting that the model was fitted for, with both sides of each goal."""
     words = session.start.as_words()
     goals = zip(words["goals"], session.start.goals, strict=True)
-    return words | {"goals": [own | describe_goal(one.goal) for own, one in goals]}
+    return words | {"goals": [own | session.describe_goal(one.goal) for own, one in goals]}
 
 
 def _form(name: str) -> dict[str, Any]:
@@ -241,7 +243,7 @@ def _form(name: str) -> dict[str, Any]:
 def _dataset(name: str, table: Table) -> dict[str, Any]:
     values = {column: own for column in table.columns if (own := values_of(table, column)) is not None}
     has = {"labels": table.y is not None, "baseline": table.baseline is not None}
-    return {"name": name, "rows": table.n_samples, **has, "columns": values, "amounts": amounts_of(table)}
+    return {"name": name, "rows": table.n_samples, **has, "columns": values, **amounts_of(table)}
 
 
 _ONE_RULE = "One rule decides. While you move a value, the page shows the best mixture of rules instead."
@@ -457,7 +459,7 @@ class Conversation:
         self.session.check(beside.with_goal(goal))
         with self.session.lock:
             self.session.state(beside).program.can_hold((goal,))
-        return {"goal": {"text": str(goal), "bound": goal.bound, "on": True, **describe_goal(goal)}}
+        return {"goal": {"text": str(goal), "bound": goal.bound, "on": True, **self.session.describe_goal(goal)}}
 
 
 def refusal(seq: int, why: Exception | str) -> str:

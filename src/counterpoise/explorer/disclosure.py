@@ -21,17 +21,22 @@ from counterpoise.explorer.setting import goal_key, number
 from counterpoise.explorer.solving import MixtureRates
 from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
+from counterpoise.goals.bound_goals import check_goal_data
 from counterpoise.goals.catalogue import needs
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.expressions import Ratio, terms_of
 from counterpoise.goals.rates import MOST_GROUPS, TABLE_METRICS, WorstRate, make_metric
 from counterpoise.goals.tables import combine_groups
-from counterpoise.goals.terms import Dataset, Fraction, NoRows, format_name, format_value, kinds_of
+from counterpoise.goals.terms import BadColumn, Dataset, Fraction, NoRows, format_name, format_value, kinds_of
 from counterpoise.metrics import as_fraction
 from counterpoise.theory.confidence import upper_bounded_mean, upper_share
 
 LEAST_ROWS = 10  # behind a number that is shown
 HIDDEN = f"fewer than {LEAST_ROWS} rows"
+UNREADABLE = (
+    "A column holds values that this goal cannot use. Conditions such as age<=33 need numbers. Amounts must be finite "
+    "numbers, at least 0 in rates."
+)
 _MOST_VALUES = 30  # of a column that are listed
 _MOST_REASONS = 500  # goals of which it is known whether they are about few rows
 
@@ -83,6 +88,12 @@ class DisclosureGuard:
 
 def _why(goal: Goal, views: Views, which: str) -> str:
     left, reason = goal.left, ""
+    try:
+        check_goal_data([goal], views)
+    except BadColumn:
+        return UNREADABLE
+    except ValueError:  # what else is wrong the checks below find, or the program
+        reason = ""
     if isinstance(left, WorstRate):  # its rows are checked before its groups are looked up
         table = views.table(left.rows.name)
         many = [
@@ -199,15 +210,15 @@ def values_of(table: Table, column: str) -> list[str] | None:
     return [text for text, place in levels.place.items() if counts[place] >= LEAST_ROWS]
 
 
-def amounts_of(table: Table) -> list[str]:
-    """Return the columns that rates may count with: numbers that are not negative and differ."""
-    names = []
+def amounts_of(table: Table) -> dict[str, list[str]]:
+    """Return the columns of numbers that differ: those that rates may count with, and those with losses among them."""
+    columns: dict[str, list[str]] = {"amounts": [], "profits": []}
     for column in table.columns:
         with suppress(ValueError):
             values = table.column(column)
-            if values.dtype.kind in "iuf" and np.isfinite(values).all() and values.min() >= 0 < np.ptp(values):
-                names.append(column)
-    return names
+            if values.dtype.kind in "iuf" and np.isfinite(values).all() and np.ptp(values) > 0:
+                columns["amounts" if values.min() >= 0 else "profits"].append(column)
+    return columns
 
 
 def shown_groups(sizes: Sequence[float], *others: Sequence[float]) -> list[bool]:

@@ -77,6 +77,7 @@ def explore(
     baseline: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
+    largest_value: float | Mapping[str, float] | None = None,
     datasets: Mapping[str, Table] | None = None,
     confidence: float = 0.95,
     output: str | Path | None = None,
@@ -90,7 +91,7 @@ def explore(
         which is explored with its own test rows and confidence: pass only ``output`` with it.
     X, y : held-out rows and labels, optional
         Rows that took no part in fitting or choosing. Verdicts and rates by group are computed on them.
-    sensitive_features, baseline, sample_weight, largest_weight, datasets
+    sensitive_features, baseline, sample_weight, largest_weight, largest_value, datasets
         What belongs to these rows, as for ``Table``.
     confidence : float in (0, 1), default=0.95
         The confidence of verdicts on goals that carry none.
@@ -120,7 +121,8 @@ def explore(
             f'In a notebook the explorer needs {error.name}, which is missing: pip install "counterpoise[notebook]"'
         ) from error
     rows: dict[str, Any] = {"X": X, "y": y, "sensitive_features": sensitive_features, "baseline": baseline}
-    rows |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "datasets": datasets}
+    rows |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "largest_value": largest_value}
+    rows |= {"datasets": datasets}
     if isinstance(model, (str, Path)):
         return ExplorerWidget(_of_run(Path(model), output, rows))
     return ExplorerWidget(Exporter(session_of_model(model, **rows, confidence=confidence), output))

@@ -1,5 +1,6 @@
 """A session: models with their scores or predictions in memory, which answers a setting in tens of milliseconds."""
 
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
-from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, DisclosureGuard, GroupRates, is_of_few
+from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, UNREADABLE, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.margins import describe_margins, tightened
 from counterpoise.explorer.setting import (
     Setting,
@@ -45,12 +46,15 @@ from counterpoise.explorer.state import (
 )
 from counterpoise.goals import Goal, GoalCheck, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
+from counterpoise.goals.bound_goals import goal_range
 from counterpoise.goals.parsing import refuse_deferral
+from counterpoise.goals.terms import BadColumn
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import Margins
 from counterpoise.rules.options import Proof
 from counterpoise.rules.scores.table import ScoreTable
+from counterpoise.theory.confidence import Bounds
 
 
 def why_not_least(result: Any, model: Any) -> str:
@@ -67,13 +71,6 @@ def why_not_least(result: Any, model: Any) -> str:
     if tail_of(objective) == 1.0 and not result.problem.goals and model.keeps_default_threshold:
         return f"There are no goals, so the model keeps its usual threshold, which is within {more:.2g} of the best."
     return ""
-
-
-def describe_goal(goal: Goal) -> dict[str, Any]:
-    """Return the two sides of a goal as texts, and the range in which its bound can move."""
-    low, high = reach(goal)
-    words = {"left": str(goal.left), "sense": goal.sense, "sign": goal.comparison, "right": str(goal.right)}
-    return words | {"low": number(low), "high": number(high)}
 
 
 def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
@@ -122,6 +119,7 @@ def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
     return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}
 
 
+_BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
 _MOST_STATES = 3  # sets of columns that rules use, for which everything is stored
 _MOST_MEMBERS = 40  # of a mixture that are listed
 _MOST_SOLUTIONS = 500  # mixtures: one for each setting, for all pages
@@ -182,6 +180,7 @@ class Session:
         sizes = [tables[TRAIN].n_samples for tables in (answers.tables, held_out) if tables]
         self.least_alpha = min(1.0, self.start.alpha or 1.0, LEAST_ROWS / min(sizes))
         self._refusals: dict[tuple[str, bool], str] = {}
+        self._reaches: dict[str, Bounds] = {}
         self.cache: dict[Any, Any] = {}  # results of views that hold for many settings
         self._solutions: OrderedDict[str, BestMixture] = OrderedDict()  # by the setting that rests there
 
@@ -378,6 +377,27 @@ class Session:
                 if setting.defer is None:
                     refuse_deferral_here(one.goal, can_defer=self.has_scores)
 
+    def reach(self, goal: Goal) -> Bounds:
+        """Return the range in which the bound of a goal can move; that of amounts follows from the selection rows."""
+        low, high = ends = reach(goal)
+        if math.isfinite(low) and math.isfinite(high):
+            return ends
+        if not goal.has_amounts:
+            return Bounds(max(low, -_BEYOND), min(high, _BEYOND))
+        name = goal_key(goal)
+        if name not in self._reaches:
+            if len(self._reaches) > _MOST_CHECKED:
+                self._reaches.clear()
+            tables = self.parts.selection_data.answers.tables
+            self._reaches[name] = goal_range(goal.with_bound(0.0), Views(tables, self.classes))
+        return self._reaches[name]
+
+    def describe_goal(self, goal: Goal) -> dict[str, Any]:
+        """Return the two sides of a goal as texts, and the range in which its bound can move."""
+        low, high = self.reach(goal)
+        words = {"left": str(goal.left), "sense": goal.sense, "sign": goal.comparison, "right": str(goal.right)}
+        return words | {"low": number(low), "high": number(high)}
+
     def _describe(self, result: SettingResult) -> dict[str, Any]:
         solution, state = result.solution, result.state
         heaviest = int(np.bincount(solution.models, solution.mixture).argmax())
@@ -407,11 +427,13 @@ class Session:
         verdicts = self.verdicts(result.setting, answers, quick=True)
         goals = []
         for one, verdict in zip(result.setting.goals, verdicts, strict=True):
-            words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **describe_goal(one.goal)}
+            words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **self.describe_goal(one.goal)}
             price, is_told = next(prices) if one.on else None, not self.few.why(one.goal)
             words["price"] = number(price) if price is not None and is_told else None
             is_known = price is not None and is_told
-            words["is_free"] = is_known and not is_priced(float(price or 0.0), one.goal, result.problem.objective)
+            words["is_free"] = is_known and not is_priced(
+                float(price or 0.0), self.reach(one.goal), result.problem.objective
+            )
             words["choice"] = standing(one.goal, rates) if is_told else {"note": HIDDEN}
             goals.append(words | {"held_out": verdict})
         return goals
@@ -460,6 +482,8 @@ class Session:
                 goals = add_confidence(goal, self.parts.confidence)
                 (audit,) = audit_predictions(goals, PreparedPredictions(views, nobody), quick=True)
                 self._refusals[name] = "" if audit.has_estimate else f"{audit.note}."
+            except BadColumn:
+                self._refusals[name] = UNREADABLE
             except (ValueError, KeyError) as error:
                 self._refusals[name] = str(error)
         return self._refusals[name]

@@ -64,7 +64,6 @@ def threshold(value: float) -> float | str:
 MOST_GOALS = 20
 MOST_CHARACTERS = 2000  # of the text of a goal
 MOST_COLUMNS = 3  # that rules may use together
-_BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
 _GOAL_FIELDS = ("text", "bound", "on")
 
 
@@ -203,7 +202,6 @@ def check_bound(goal: Goal) -> None:
     if low < goal.bound < high:
         return
     validate_goals(goal)  # it may ask for nothing
-    low, high = goal_range(goal)
     if not low - FEASIBLE <= goal.bound <= high + FEASIBLE:
         check_number(goal.bound, f"The bound of {goal.left}", f"[{low:g}, {high:g}]", "between which it can be")
 
@@ -214,14 +212,11 @@ def goal_key(goal: Goal) -> str:
 
 
 def reach(goal: Goal) -> Bounds:
-    """Return the range in which the bound of a goal can move, the same for all bounds; unknown for some ratios."""
+    """Return the range in which the bound of a goal can move, the same for all bounds, as far as it needs no data."""
     return _reach(goal.with_bound(0.0))
 
 
-@lru_cache(maxsize=1000)
-def _reach(goal: Goal) -> Bounds:
-    low, high = goal_range(goal)
-    return Bounds(low if math.isfinite(low) else -_BEYOND, high if math.isfinite(high) else _BEYOND)
+_reach = lru_cache(maxsize=1000)(goal_range)
 
 
 def read_goal(text: Any) -> Goal:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.explorer.setting import goal_key, reach
+from counterpoise.explorer.setting import goal_key
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
 from counterpoise.goals.binding import Tally, Views, tally_rates
 from counterpoise.goals.terms import Dataset, Linear
@@ -45,6 +45,7 @@ from counterpoise.rules.scores.grid import GridFamily
 from counterpoise.rules.scores.sums import RuleLimits
 from counterpoise.rules.scores.table import RankedScores
 from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows
+from counterpoise.theory.confidence import Bounds
 from counterpoise.theory.risks import Mean, Risk
 
 DRAGGED, RELEASED = 3e-3, 1e-4  # gaps, as parts of ``scale_of``, that do while a value moves, and when it rests
@@ -77,9 +78,9 @@ def tail_of(objective: Risk | Rate) -> float | None:
     return objective.tail_fraction if isinstance(objective, Risk) else None
 
 
-def is_priced(price: float, goal: Goal, objective: Risk | Rate) -> bool:
+def is_priced(price: float, ends: Bounds, objective: Risk | Rate) -> bool:
     """Return whether a goal costs anything: its price times the range of its bound, against the objective's scale."""
-    low, high = reach(goal)
+    low, high = ends
     return price * (high - low) > _NO_PRICE * scale_of(objective)
 
 

@@ -35,6 +35,7 @@ def session_of_model(
     baseline: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
+    largest_value: float | Mapping[str, float] | None = None,
     datasets: Mapping[str, Table] | None = None,
     confidence: float = 0.95,
 ) -> Session:
@@ -46,7 +47,7 @@ def session_of_model(
         Of two classes, such as ``GoalClassifier``, ``MixtureClassifier`` or ``AdaLPBoostClassifier``.
     X, y : held-out rows and labels, optional
         Rows that took no part in fitting or choosing. Verdicts and rates by group are computed on them.
-    sensitive_features, baseline, sample_weight, largest_weight
+    sensitive_features, baseline, sample_weight, largest_weight, largest_value
         What belongs to these rows, as for ``Table``.
     datasets : dict from names to Table, optional
         Held-out rows of other datasets that goals use. Default: those of ``fit``.
@@ -58,17 +59,17 @@ def session_of_model(
     Session
     """
     selection_data = check_model(model)
-    held = None
+    held: HeldOutRows | None = None
+    limits: dict[str, Any] = {"largest_weight": largest_weight, "largest_value": largest_value}
     if X is not None:
         if y is None:
             raise ValueError("You passed X without y. Verdicts need labelled rows: pass both, or neither.")
-        weighed: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         features = X if is_frame(X) else np.empty((len(np.asarray(y)), 0))
-        table = Table(features, np.asarray(y), sensitive_features, baseline, **weighed)
+        table = Table(features, np.asarray(y), sensitive_features, baseline, **limits, sample_weight=sample_weight)
         others = with_train(table, datasets)
         check_held_out(model, selection_data, others)
         held = held_out(model, selection_data, table, X, {name: one for name, one in others.items() if name != TRAIN})
-    elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, largest_weight, datasets)):
+    elif any(part is not None for part in (y, sensitive_features, baseline, sample_weight, *limits.values(), datasets)):
         raise ValueError("You passed columns, weights or datasets of held-out rows without X. Pass X and y too.")
     title = type(model).__name__
     names, bounds = names_of(model, selection_data), original_bounds(model)

@@ -14,7 +14,7 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.explorer.disclosure import HIDDEN, is_of_few
 from counterpoise.explorer.session import Session, SettingResult
-from counterpoise.explorer.setting import Setting, SettingGoal, goal_key, number, numbers, reach
+from counterpoise.explorer.setting import Setting, SettingGoal, goal_key, number, numbers
 from counterpoise.explorer.solving import DRAGGED, RELEASED, MixtureProgram, Unmet, is_priced
 from counterpoise.explorer.state import ExplorerRows, curve
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
@@ -124,7 +124,7 @@ def _edge(session: Session, setting: Setting, place: int) -> Steps[float | None]
     """Return the end of a goal's range: the optimum of a linear program; of a search for ratios and with confidence."""
     goal, goals = setting.goals[place].goal, setting.active
     own = sum(one.on for one in setting.goals[:place])
-    low, high = reach(goal)
+    low, high = session.reach(goal)
     with session.lock:
         program = session.state(setting).program
         try:
@@ -146,7 +146,7 @@ def _bisect(session: Session, program: MixtureProgram, goals: tuple[Goal, ...], 
         with session.lock:
             return bool(program.can_hold((*goals[:place], goal.with_bound(bound), *goals[place + 1 :])))
 
-    low, high = reach(goal)
+    low, high = session.reach(goal)
     tight, loose = (low, high) if goal.sense == "<=" else (high, low)
     if not can_hold(loose):
         return None
@@ -181,7 +181,7 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[SettingRes
         present = session.recent(setting)
         own = sum(one.on for one in setting.goals[:place])
         price = float(present.solution.prices[own])
-        has_price = is_priced(price, setting.goals[place].goal, present.problem.objective)
+        has_price = is_priced(price, session.reach(setting.goals[place].goal), present.problem.objective)
         if setting.budget is None and not has_price:  # a budget counts from the goals
             return present, False
     with session.lock:  # as where a value rests: mixtures farther from the best differ visibly in their rates
@@ -217,7 +217,7 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
     if math.isnan(loosest):
         raise ValueError(f"{across.left} is computed on {HIDDEN}, so the explorer does not show its frontier.")
     points = []
-    for level in _levels(across, tightest, loosest):
+    for level in _levels(session, across, tightest, loosest):
         yield None
         try:
             first = SettingGoal(across.with_bound(level))
@@ -233,9 +233,9 @@ def _frontier(session: Session, setting: Setting, x: Any = None, y: Any = None) 
     yield {"points": points, "here": here, "x": names[0], "y": names[1]}
 
 
-def _levels(goal: Goal, tightest: float, loosest: float) -> list[float]:
+def _levels(session: Session, goal: Goal, tightest: float, loosest: float) -> list[float]:
     """Return bounds from the tightest to slightly beyond the bound from which the goal costs nothing."""
-    low, high = reach(goal)
+    low, high = session.reach(goal)
     end = float(np.clip(tightest + (loosest - tightest) * (1 + _MARGIN), low, high))
     return [float(level) for level in np.linspace(tightest, end, _POINTS)]
 

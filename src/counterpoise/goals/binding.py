@@ -26,7 +26,7 @@ from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, place_of, resolve_classes
 from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
-from counterpoise.goals.terms import DEFAULT, Dataset, Linear, NoRows, Term, UnknownValue, text_of, unknown
+from counterpoise.goals.terms import DEFAULT, BadColumn, Dataset, Linear, NoRows, Term, UnknownValue, text_of, unknown
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
 P = ParamSpec("P")  # the arguments of a method
@@ -261,7 +261,7 @@ class Views:
         places, amounts = self.rows(rows)[0], self.amounts(rows.name, str(rows.value))
         negative = places[amounts[places] < 0]
         if negative.size:
-            raise ValueError(
+            raise BadColumn(
                 f"A rate is a share, and its amounts must not be negative; column {rows.value!r} of dataset "
                 f"{rows.name!r} holds {amounts[negative[0]]:g} at row {negative[0]}, and {negative.size} negative "
                 "amounts in all. For sums and means of gains and losses write total(value=...) or "

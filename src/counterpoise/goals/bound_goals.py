@@ -273,8 +273,8 @@ def check_goal_ranges(goals: Iterable[Goal], *, trains: bool) -> None:
             raise ValueError(f"The goal {goal} always holds: {what} lies {ends}. {PERCENT}")
 
 
-def goal_range(goal: Goal) -> Bounds:
-    """Return between which numbers a goal's left side is, less the rates on its right."""
+def goal_range(goal: Goal, views: Views | None = None) -> Bounds:
+    """Return between which numbers a goal's left side is, less the rates on its right; amounts are those of views."""
     left, ends = goal.left, []
     for member in (left - Rate(0.0, goal.right.terms),) if isinstance(left, Rate) else left.members():
         if isinstance(member, Ratio):
@@ -287,7 +287,7 @@ def goal_range(goal: Goal) -> Bounds:
                 ends.append(Bounds(0.0, 1.0 if (shares[0][0].top <= shares[1][0].top).all() else math.inf))
             continue
         if member.has_amounts:  # of which data have any
-            ends.append(Bounds(-math.inf, math.inf))
+            ends.append(Bounds(-math.inf, math.inf) if views is None else _range_of_amounts(member, views))
             continue
         low = high = member.constant
         for term in member.terms:
@@ -302,6 +302,13 @@ def goal_range(goal: Goal) -> Bounds:
     if isinstance(left, WorstOf) and left.sense == "<=":  # the largest of its members, which is never below any
         return Bounds(max(0.0, *(one.low for one in ends)), high)
     return Bounds(max(low, 0.0), 1.0) if isinstance(left, WorstOf) and left.sense else Bounds(low, high)
+
+
+def _range_of_amounts(rate: Rate, views: Views) -> Bounds:
+    """Return the least and the largest value that decisions about some rows can give a rate."""
+    bound = bind_rates([rate.resolve(views)], views)
+    low, high = (sum(sign * least_sums(sign * own, views).item() for own in bound.weights.values()) for sign in (1, -1))
+    return Bounds(low + bound.constants.item(), high + bound.constants.item())
 
 
 def check_contradictions(goals: Sequence[Goal], views: Views) -> None:

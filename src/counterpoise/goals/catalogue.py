@@ -229,8 +229,7 @@ def _cell(name: str, rows: Dataset) -> Cell:
 LEGEND = (
     "#[...] is the weight of the rows for which it holds, n that of all rows; p is the prediction, y the label, b the "
     "prediction of the baseline, c the class that of names, by default the positive one. p=- is a deferred row, which "
-    "is not among p!=c. With value, as in recall(value=amount) >= 0.8, rows count with the amount v in a column, not "
-    "as 1."
+    "is not among p!=c. v is the amount in a column."
 )
 
 
@@ -290,12 +289,16 @@ def catalogue() -> list[Entry]:
         "their rates are averaged over the strata first: "
         "max_difference(recall, by=sex, within=job, average=True) <= 0.1"
     )
+    money = (
+        "rows count with the amounts of a column, none below 0, in any metric or phrase: recall(value=amount) >= 0.8"
+    )
     return [
         *entries,
         Entry("==", "max(rate - number, number - rate) <= tolerance", "", equality),
         Entry("min_rows", "rows that the metric is out of >= min_rows, each group", "", small),
         Entry("within", "metric(column=g, within=s) of each group g in each stratum s", "groups, strata", inside),
         Entry("average", "sum over strata s of rows(s) / rows * metric(column=g, within=s)", "groups, strata", average),
+        Entry("value", "sum of v in place of #", "amounts", money),
     ]
 
 

@@ -1,6 +1,8 @@
 """The data that a named dataset is bound to, and which of its rows meet a condition."""
 
+import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -21,6 +23,7 @@ from counterpoise.goals.classes import Classes, as_labels, find_classes
 from counterpoise.goals.terms import (
     DEFAULT,
     RESTRICTIONS,
+    BadColumn,
     NoRows,
     Range,
     UnknownName,
@@ -36,6 +39,7 @@ from counterpoise.goals.terms import (
 
 _MOST_GROUPS = 100  # distinct values of a feature that may still be groups of people, and not a measurement
 _GLANCE = 10_000  # rows that show most measurements to be one
+_LARGEST_SUM = 2.0**1016  # of amounts in size: what goals multiply and add up stays below the largest float
 
 
 def numbers_of(values: AnyArray, column: str) -> AnyArray:
@@ -46,7 +50,7 @@ def numbers_of(values: AnyArray, column: str) -> AnyArray:
     known = [value for value in objects if not is_missing(value)]
     if not known or not all(isinstance(value, Real) and not isinstance(value, bool) for value in known):
         example = next((str(value) for value in known or values.tolist() if not is_missing(value)), "nothing")
-        raise ValueError(
+        raise BadColumn(
             f"A condition such as {format_name(column)}<=33 needs a column of numbers; {column!r} holds others, such "
             f"as {example!r}. For one of its values write {format_name(column)}={format_value(example)}."
         )
@@ -54,25 +58,39 @@ def numbers_of(values: AnyArray, column: str) -> AnyArray:
 
 
 def read_amounts(values: AnyArray, column: str, name: str) -> FloatArray:
-    """Return a column of a dataset as finite amounts, or say which row holds none."""
-    wrong, kind = None, values.dtype.kind
+    """Return a column of a dataset as finite amounts with a finite sum, or say which row holds none."""
+    kind = values.dtype.kind
     if kind == "O":
-        is_amount = [isinstance(one, Real) and not isinstance(one, bool) for one in values.tolist()]
-        wrong = next((row for row, fits in enumerate(is_amount) if not fits), None)
-    elif kind not in "iuf":
-        wrong = 0
-    if wrong is None:
-        amounts = values.astype(np.float64)
-        odd = np.flatnonzero(~np.isfinite(amounts))
-        if not odd.size:
-            return amounts
-        wrong = int(odd[0])
-    value = values[wrong].item() if isinstance(values[wrong], np.generic) else values[wrong]
-    kind_of = "nothing" if is_missing(value) else "infinity" if isinstance(value, float) else repr(value)
-    raise ValueError(
-        f"Amounts must be finite numbers; column {column!r} of dataset {name!r} holds {kind_of} at row {wrong}. "
-        "Leave such rows out, or put in the amount that they count with, such as 0."
-    )
+        amounts = np.array([_amount(value) for value in values.tolist()])
+    else:
+        amounts = values.astype(np.float64) if kind in "iuf" else np.full(values.shape, np.nan)
+    odd = np.flatnonzero(~np.isfinite(amounts))
+    if odd.size:
+        row = int(odd[0])
+        value = values[row].item() if isinstance(values[row], np.generic) else values[row]
+        held = "nothing" if is_missing(value) else "infinity" if np.isinf(amounts[row]) else repr(value)
+        raise BadColumn(
+            f"Amounts must be finite numbers; column {column!r} of dataset {name!r} holds {held} at row {row}. Convert "
+            "the column to numbers, and leave such rows out or put in the amount that they count with, such as 0."
+        )
+    with np.errstate(over="ignore"):
+        size = np.abs(amounts).sum()
+    if not size <= _LARGEST_SUM:
+        raise BadColumn(
+            f"The amounts in column {column!r} of dataset {name!r} are too large to be added up: they must be at most "
+            f"{_LARGEST_SUM:.2g} together, in size; got {size:.2g}. Count in a larger unit, such as millions."
+        )
+    return amounts
+
+
+def _amount(value: Any) -> float:
+    """Return the amount that an object is, NaN where it is none."""
+    if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return math.inf
 
 
 def check_largest_value(limits: Any) -> float | dict[str, float] | None:
@@ -314,12 +332,12 @@ class Table:
         if limit is None:
             raise NoLargestValue(
                 f"Dataset {name!r} needs largest_value, the largest amount in column {column!r} that a row of its "
-                f"population can have: rows that were not drawn may have more than these (at most {amounts[row]:g}). "
+                f"population can have: rows that were not drawn may have more than these. "
                 f"Pass it: largest_value={{{column!r}: ...}}, data.largest_value in a goals file, --largest-value "
                 "where a table or a run is audited."
             )
         if amounts[row] > limit / EQUAL:
-            raise ValueError(
+            raise BadColumn(
                 f"largest_value must be at least as large as every amount of the population, losses too; got {limit:g} "
                 f"for column {column!r} of dataset {name!r}, but row {row} holds {self.amounts(column, name)[row]:g}. "
                 "Pass the largest that any row can have, in size."

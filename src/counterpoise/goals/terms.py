@@ -46,6 +46,10 @@ class UnknownValue(UnknownName, NoRows):
     __module__ = "counterpoise.goals"
 
 
+class BadColumn(ValueError):  # noqa: N818 - named for what it reports, as those above
+    """A column with values that a goal cannot use; the message quotes one of them."""
+
+
 def unknown(kind: str, word: str, known: Iterable[str], *, where: str = "") -> UnknownName:
     """Return the error for a word that is not among the known ones.
 

@@ -878,7 +878,7 @@ class Explorer {
     const hasBaseline = data.some((one) => one.baseline), groupsOf = (name) => data.find((one) => one.name === name).columns;
     const suits = (one) => hasBaseline || !one.needs.split(", ").includes("baseline");
     const phrase = select("Kind", [["", "one rate"], ...phrases.filter(suits).map((one) => [one.name, one.name])], () => { shapes(); compose(); });
-    const metric = select("Metric", [], () => compose());
+    const metric = select("Metric", [], () => { groups(); compose(); });
     const dataset = select("Rows", data.map((one) => [one.name, one.name]), () => { groups(); compose(); });
     const column = select("Group", [], () => { values(); compose(); });
     const value = select("Value", [], () => compose());
@@ -893,11 +893,13 @@ class Explorer {
       if (entries.some(([name]) => name === before)) box.value = before;
     };
     const form = () => phrases.find((one) => one.name === phrase.box.value);
+    const isSum = (name) => name === "total" || name === "cost"; // which count any amounts, losses too
+    const hasAmounts = data.some((one) => [one.amounts, one.profits].some((names) => names?.length));
     const shapes = () => { // what a kind of goal leaves open
       const kind = form();
-      setOptions(metric.box, metrics.filter((one) => suits(one) && !(kind?.compares && one.is_ratio)).map((one) => [one.name, one.name]));
+      const fits = (one) => suits(one) && !(kind?.compares && one.is_ratio) && !(isSum(one.name) && (kind || (one.name === "total" && !hasAmounts)));
+      setOptions(metric.box, metrics.filter(fits).map((one) => [one.name, one.name]));
       metric.field.hidden = kind !== undefined && !kind.takes_metric;
-      classes.field.hidden = kind !== undefined && !kind.by;
       least.field.hidden = kind === undefined;
       if (kind?.sense) sense.box.value = kind.sense;
       sense.box.disabled = Boolean(kind?.sense);
@@ -906,9 +908,11 @@ class Explorer {
     const groups = () => {
       const known = Object.keys(groupsOf(dataset.box.value)).map((name) => [name, name]);
       setOptions(column.box, form()?.by ? known : [["", "all rows"], ...known]);
-      const amounts = data.find((one) => one.name === dataset.box.value).amounts || [];
-      setOptions(amount.box, [["", "rows"], ...amounts.map((name) => [name, `amounts of ${name}`])]);
-      amount.field.hidden = !amounts.length;
+      const { amounts = [], profits = [] } = data.find((one) => one.name === dataset.box.value), name = form() ? "" : metric.box.value;
+      const counted = [...amounts, ...(isSum(name) ? profits : [])].map((one) => [one, `amounts of ${one}`]);
+      setOptions(amount.box, [...(name === "total" ? [] : [["", "rows"]]), ...counted]);
+      amount.field.hidden = !counted.length;
+      classes.field.hidden = name === "cost" || (form() !== undefined && !form().by);
       values();
     };
     const values = () => {
@@ -922,7 +926,9 @@ class Explorer {
       const where = column.box.value && !kind?.by ? `${columnName(column.box.value)}=${quoted(value.box.value)}` : "";
       const of = classes.box.value && !classes.field.hidden ? `of=${quoted(classes.box.value)}` : "";
       const by = kind?.by ? `by=${columnName(column.box.value)}` : "", rows = dataset.box.value === "train" ? "" : quoted(dataset.box.value);
-      const small = kind && least.box.value ? `min_rows=${least.box.value}` : "", counting = amount.box.value ? `value=${quoted(amount.box.value)}` : "";
+      const small = kind && least.box.value ? `min_rows=${least.box.value}` : "", money = amount.box.value && columnName(amount.box.value);
+      const [yes, no] = [labels.positive, labels.negative].map(quoted), isCost = !kind && metric.box.value === "cost";
+      const counting = isCost ? `{${yes}->${no}: ${money || 1}, ${no}->${yes}: 1}` : money && `value=${money}`;
       const parts = [kind && takes ? metric.box.value : "", rows, where, of, counting, by, small].filter(Boolean).join(", ");
       const name = kind ? kind.name : metric.box.value, bound = { "<=": 0.1, ">=": 0.8 }[kind?.sense] ?? 0.5;
       input.value = `${name}${parts && `(${parts})`} ${sense.box.value} ${bound}`;
