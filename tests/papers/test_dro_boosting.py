@@ -42,7 +42,7 @@ def toy(monkeypatch):
     monkeypatch.setattr(dro_boosting, "SHIFT_ROWS", 100)
     monkeypatch.setattr(dro_boosting, "coverage", lambda: dro_coverage.coverage(20, n_samples=100))
     for module in (dro_boosting, dro_boosting_page):
-        monkeypatch.setattr(module, "RADII", (0.007, 0.1))
+        monkeypatch.setattr(module, "RADII", (0.0, 0.007, 0.1))
         monkeypatch.setattr(module, "ROUND_COUNTS", (1, 3))
         monkeypatch.setattr(module, "ADABOOST_ROW", "path rounds=3")
     return seen
