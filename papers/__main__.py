@@ -16,6 +16,7 @@ from papers.holding.page import STUDY as HOLDING
 from papers.inside_goals.page import STUDY as INSIDE_GOALS
 from papers.mixture_goals.page import STUDY as MIXTURE_GOALS
 from papers.proof.page import STUDY as PROOF
+from papers.ratios.page import STUDY as RATIOS
 from papers.results import read_rows
 from papers.risks_under_shift.page import STUDY as RISKS_UNDER_SHIFT
 from papers.study import TABLE, Study
@@ -29,6 +30,7 @@ _ALL = (
     CONFIDENCE,
     HOLDING,
     PROOF,
+    RATIOS,
     MIXTURE_GOALS,
     INSIDE_GOALS,
     RISKS_UNDER_SHIFT,

@@ -61,6 +61,7 @@ NEW = {
     "balanced_accuracy": FORMULAS["balanced_accuracy_score"],
     "negative_predictive_value": FORMULAS["npv"],
     "false_discovery_rate": FORMULAS["fdr"],
+    "jaccard_score": lambda *a: sk.jaccard_score(a[0], a[1], sample_weight=a[3]),
     "false_omission_rate": lambda *a: by_fairlearn(a, "fn", "tn fn"),
 }
 

@@ -48,6 +48,7 @@ from counterpoise.goals.parsing import has_goals
 from counterpoise.rules.choosing import ALPHA, WORST_GROUP, Problem, choose_nearest, select
 from counterpoise.rules.families import Family, PooledModels, ThresholdRules
 from counterpoise.rules.options import Proof
+from counterpoise.rules.program import refuse_ratio
 from counterpoise.theory.guarantees import hedge_eta, regularized_lpboost_beta, regularized_lpboost_delta
 from counterpoise.theory.risks import CVaR, Mean, Risk
 
@@ -552,7 +553,7 @@ class LPBoostClassifier(MixtureBase):
 
     def new_run(self, data: FitData, problem: Problem, seeds: Seeds) -> BoostingRun:
         """Return the run whose rounds take the dual weights: of the program with goals, regularized, or plain."""
-        n_rounds, objective, alpha = planned_rounds(self), problem.objective, problem.alpha or ALPHA
+        n_rounds, objective, alpha = planned_rounds(self), refuse_ratio(problem.objective), problem.alpha or ALPHA
         self.beta_ = None if self.beta is None or isinstance(self.beta, str) else float(self.beta)
         if self.beta == "theory":
             self.beta_ = regularized_lpboost_beta(alpha, regularized_lpboost_delta(alpha, n_rounds))

@@ -32,7 +32,7 @@ from counterpoise.boosting.rounds import IMPROVEMENT, Callback, History, Round, 
 from counterpoise.boosting.rules import without_outliers
 from counterpoise.boosting.stopping import check_stopping, stopping_of, warn_of_no_errors
 from counterpoise.classifiers.base import DECISIONS
-from counterpoise.goals import InfeasibleGoals, Rate
+from counterpoise.goals import InfeasibleGoals, Rate, Ratio
 from counterpoise.goals.bound_goals import validate_goals
 from counterpoise.rules.choosing import MIXTURES, Problem
 from counterpoise.rules.draws import make_key
@@ -59,6 +59,12 @@ def check_booster(booster: Any) -> None:
     check_choice(kind_of_decision(booster.decision), "decision", DECISIONS)
     check_choice(booster.mixture, "mixture", MIXTURES)
     is_optimal, got = booster.mixture == "optimal", f"got mixture={booster.mixture!r}."
+    objective = booster.problem_of_fit().objective
+    if isinstance(objective, Ratio):
+        raise TypeError(
+            f"A booster trains rounds for a rate or a risk, and {objective} is a ratio. Leave objective out, and call "
+            f"rebalance(objective={str(objective)!r}) once the models are trained."
+        )
     if validate_goals(booster.goals, trains=True, defers=False) and not is_optimal:
         raise ValueError(f"Goals need mixture='optimal', which chooses a mixture that meets them; {got}")
     if booster.budget not in (None, BUDGET) and not is_optimal:  # the default has nothing to limit there

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from counterpoise._base.checks import check_choice, check_sample_weight, is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.capacity import decide_top
-from counterpoise.goals import GoalCheck, Rate, Table
+from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.expressions import amount_columns
 from counterpoise.goals.tables import with_train
 from counterpoise.rules.cautions import (
@@ -25,7 +25,17 @@ from counterpoise.rules.cautions import (
     warn_of_the_average,
     warn_of_the_positive_class,
 )
-from counterpoise.rules.choosing import ALPHA, CVAR, FIXED, WORST_GROUP, PoolPredictions, Problem, Selection, as_problem
+from counterpoise.rules.choosing import (
+    ALPHA,
+    CVAR,
+    FIXED,
+    WORST_GROUP,
+    PoolPredictions,
+    Problem,
+    Selection,
+    as_problem,
+    rate_of,
+)
 from counterpoise.rules.deciding import Decider, DecisionRows
 from counterpoise.rules.draws import KeyedDraws
 from counterpoise.rules.explaining import HOW_DRAWN, Contribute, Explanation, contributions_of, explanations
@@ -417,7 +427,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             Short for ``objective=CVaR(alpha)``. Default: the present objective.
         goals : goals or their texts, optional
             Other goals; ``()`` for none. Default: the present ones.
-        objective : risk or rate, or the text of one, optional
+        objective : risk, rate or ratio, or the text of one, optional
             What is minimised, in place of ``alpha``: pass one of them. Default: ``CVaR(alpha)`` where alpha is given,
             else as before.
         budget : float in [0, 1], optional
@@ -696,8 +706,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     def labelled_data(self, X: Any, y: Any, **columns: Any) -> LabelledData:
         """Return checked labelled rows; ``columns`` are what else belongs to them, as ``LabelledData.of`` takes it."""
         checked, problem = self.check_predict_input(X), self.problem_of_fit()
-        objective = [problem.objective] if isinstance(problem.objective, Rate) else []
-        amounts = amount_columns([*problem.goals, *objective])
+        amounts = amount_columns([*problem.goals, *rate_of(problem.objective)])
         return LabelledData.of(checked, y, self.classes_, original=X, amounts=amounts, **columns)
 
     def check_problem(

@@ -11,6 +11,7 @@ from counterpoise.rules.deciding import DecisionRows
 from counterpoise.rules.draw_messages import id_values
 from counterpoise.rules.draws import KeyedDraws, derived_key
 from counterpoise.rules.goal_rows import TRAIN
+from counterpoise.rules.ratios import with_linear_objective
 from counterpoise.rules.rows import as_columns, take_rows
 from counterpoise.rules.scores.capacity import Batch, select_top
 from counterpoise.rules.scores.cuts import Rule
@@ -46,7 +47,7 @@ def decide_top(model: Any, rows: DecisionRows, original: Any, ids: Any, top: int
         rows.output_of(rule.model), rows.groups, tie_numbers, "features up to rounding" if values is None else "id"
     )
     kept = model.family_.selection_data.of_model(rule.model)
-    is_selected = select_top(kept, model.groups_, model.problem(), batch, top)
+    is_selected = select_top(kept, model.groups_, with_linear_objective(model, model.problem()), batch, top)
     place = model.family_.pool.positive.place
     return np.asarray(model.classes_[np.where(is_selected, place, 1 - place)])
 

@@ -49,9 +49,10 @@ class GoalClassifier(MixtureBase):
     alpha : float in (0, 1], optional
         Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 1 where
         there is no objective.
-    objective : risk or rate, or the text of one, optional
+    objective : risk, rate or ratio, or the text of one, optional
         What is minimised: the error (default), a risk of the losses such as ``WorstGroup("sex")``, or any linear
-        combination of rates such as ``"false_positive_rate"``. Other risks need a mixture of rules.
+        combination of rates such as ``"false_positive_rate"``. Other risks need a mixture of rules. A ratio that is
+        better when larger, such as ``"f1_score"`` or ``"precision"``, is maximised, other ratios are minimised.
     by : str, list of str or Groups, default=()
         Columns that rules may use: they have a threshold for each combination of their values. Each
         is a column of ``sensitive_features``, of X where it is a data frame, or the word ``"baseline"``, which stands

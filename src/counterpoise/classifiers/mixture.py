@@ -35,7 +35,7 @@ class MixtureClassifier(MixtureBase):
     alpha : float in (0, 1], optional
         Tail fraction; 1 is the plain error. Short for ``objective=CVaR(alpha)``, so pass one of them. Default: 0.1
         where there is no objective.
-    objective : risk or rate, or the text of one, optional
+    objective : risk, rate or ratio, or the text of one, optional
         The objective to minimise: a risk of the losses such as ``WorstGroup("sex")``,
         ``EmpiricalLikelihood("calibrated")`` or ``0.5 * Mean() + 0.5 * CVaR(0.1)`` (see
         ``counterpoise.theory.risks``), or any linear combination of rates such as ``"false_positive_rate"``.

@@ -318,7 +318,7 @@ def rebalance(
     alpha
         The worst-off fraction that counts. Default: as before.
     objective
-        What to minimise instead, such as "KL(0.1)" or "false_positive_rate".
+        What to minimise instead, such as "KL(0.1)" or "false_positive_rate", or maximise, such as "f1_score".
     goal
         A goal as text, such as "recall >= 0.9"; give the option once for each. They replace those of the run.
     budget

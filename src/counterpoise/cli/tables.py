@@ -98,7 +98,7 @@ def choose(
     alpha
         The worst-off fraction that counts; 1, the default, is the plain error.
     objective
-        What to minimise instead, such as "false_positive_rate".
+        What to minimise instead, such as "false_positive_rate", or maximise, such as "f1_score" and "precision".
     budget
         The most that the error may be above the least possible under the goals, where alpha is below 1.
     decision

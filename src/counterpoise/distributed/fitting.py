@@ -26,7 +26,7 @@ from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.distributed.boosting import ShardFit, ShardRows, apply_model, sample_over
 from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
 from counterpoise.distributed.rows import CODES, CellAnswers, Cells, TotalFacts, X, find_cells, inspect_rows
-from counterpoise.goals import Goal, Rate, as_goals
+from counterpoise.goals import Goal, Ratio, as_goals
 from counterpoise.goals.tables import group_codes
 from counterpoise.learners.binning import as_floats, as_matrix
 from counterpoise.rules.cautions import check_problem
@@ -54,11 +54,15 @@ from counterpoise.theory.risks import Mean, Risk, RiskRows, WorstGroup
 def check_fits_shards(problem: Problem) -> None:
     """Refuse objectives and goals that cannot be computed from sums over shards."""
     objective = problem.objective
-    if not isinstance(objective, (Rate, WorstGroup)) and objective.tail_fraction is None:
+    if isinstance(objective, Ratio) or (isinstance(objective, Risk) and not _is_of_sums(objective)):
         raise ValueError(
             f"Over shards the objective must be a CVaR, WorstGroup or a rate; got {objective!r}, which needs all rows "
             "in one place."
         )
+
+
+def _is_of_sums(risk: Risk) -> bool:
+    return isinstance(risk, WorstGroup) or risk.tail_fraction is not None
 
 
 def check_confidences(goals: Sequence[Goal], facts: TotalFacts) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.explorer.setting import goal_key
-from counterpoise.goals import Goal, InfeasibleGoals, Rate
+from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio
 from counterpoise.goals.binding import Tally, Views, tally_rates
 from counterpoise.goals.terms import Dataset, Linear
 from counterpoise.rules.choosing import (
@@ -59,7 +59,7 @@ class Unmet(Exception):  # noqa: N818 - a state, not an error
     """The search has no mixture that meets the goals; ``MixtureProgram.explain`` finds which of them conflict."""
 
 
-def scale_of(objective: Risk | Rate) -> float:
+def scale_of(objective: Risk | Rate | Ratio) -> float:
     """Return the scale of gaps: 1 for a risk, as losses are from 0 to 1, and for a rate the size of its terms.
 
     Examples
@@ -73,12 +73,12 @@ def scale_of(objective: Risk | Rate) -> float:
     return objective.size if isinstance(objective, Rate) and objective.size > 0 else 1.0
 
 
-def tail_of(objective: Risk | Rate) -> float | None:
+def tail_of(objective: Risk | Rate | Ratio) -> float | None:
     """Return the fraction alpha whose mean loss is the objective; None where the objective is not of a tail."""
     return objective.tail_fraction if isinstance(objective, Risk) else None
 
 
-def is_priced(price: float, ends: Bounds, objective: Risk | Rate) -> bool:
+def is_priced(price: float, ends: Bounds, objective: Risk | Rate | Ratio) -> bool:
     """Return whether a goal costs anything: its price times the range of its bound, against the objective's scale."""
     low, high = ends
     return price * (high - low) > _NO_PRICE * scale_of(objective)

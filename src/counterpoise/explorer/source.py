@@ -13,9 +13,10 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.state import HeldOutRows, SessionParts, original_bounds
-from counterpoise.goals import Table
+from counterpoise.goals import Ratio, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.expressions import terms_of
+from counterpoise.goals.rates import is_maximized
 from counterpoise.goals.tables import with_train
 from counterpoise.goals.terms import NoRows
 from counterpoise.rules.goal_rows import TRAIN
@@ -98,6 +99,12 @@ def check_model(model: Any) -> Any:
         raise TypeError(
             "The explorer needs a fitted classifier that mixes models or rules, such as GoalClassifier; got "
             f"{type(model).__name__}, which is not fitted or is of another kind."
+        )
+    if isinstance(model.objective_, Ratio):
+        raise TypeError(
+            f"The explorer solves again as bounds move, for objectives that are linear; this model has the ratio "
+            f"{model.objective_}. Call rebalance(objective='error_rate') first, with a goal on the ratio such as "
+            f"{model.objective_} {'>=' if is_maximized(model.objective_) else '<='} {model.value_:.2g}."
         )
     if len(model.classes_) != 2:  # noqa: PLR2004 - what is shown has a positive class
         raise ValueError(

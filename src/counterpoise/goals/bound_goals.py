@@ -174,14 +174,21 @@ class GoalLimits(NamedTuple):
         return cls(tuple(goals), tuple(parts), tuple(targets), np.array(owners, dtype=np.int64), names)
 
 
-def check_goal_data(goals: Sequence[Goal], views: Views, objective: Rate | None = None) -> None:
+def check_goal_data(goals: Sequence[Goal], views: Views, objective: Rate | Ratio | None = None) -> None:
     """Refuse goals on rows, columns or classes that are not there, or that no predictions on so many rows certify.
 
-    The same for an objective that is a rate.
+    The same for an objective that is a rate or a ratio.
     """
     limits = GoalLimits.of(goals, views)
     targets: list[tuple[object, Goal | Rate]] = list(zip(limits.names, limits.targets, strict=True))
-    for name, one in [*targets, *([] if objective is None else [(objective, objective)])]:
+    if isinstance(objective, Ratio):
+        with name_in_errors(objective):
+            ratio = objective.resolve(views)
+        targets += [(objective, ratio.numerator), (objective, ratio.denominator)]
+        _check_ratios([objective], [ratio], views)
+    elif objective is not None:
+        targets.append((objective, objective))
+    for name, one in targets:
         with name_in_errors(name):
             for count in (one.linear if isinstance(one, Goal) else one.resolve(views)).row_counts:
                 if count.positive is not None:
@@ -201,16 +208,20 @@ def risk_of_each(goals: Sequence[Goal]) -> list[float]:
 
 def check_denominators(goals: Sequence[Goal], views: Views) -> None:
     """Check that goals on ratios can be multiplied through: no predictions make a denominator negative."""
-    ratios = [goal for goal in goals if isinstance(goal.left, Ratio)]
-    if not ratios:
-        return
-    bound = bind_rates([goal.left.denominator for goal in ratios], views, ratios)  # type: ignore[union-attr]
+    ratios = [(goal, goal.left) for goal in goals if isinstance(goal.left, Ratio)]
+    if ratios:
+        _check_ratios([goal for goal, _ in ratios], [ratio for _, ratio in ratios], views)
+
+
+def _check_ratios(names: Sequence[Goal | Ratio], ratios: Sequence[Ratio], views: Views) -> None:
+    bound = bind_rates([ratio.denominator for ratio in ratios], views, names)
     least = bound.constants + sum(least_sums(weights, views) for weights in bound.weights.values())
-    for goal, value in zip(ratios, least.tolist(), strict=True):
-        if value < -FEASIBLE * goal.left.denominator.whole_size:  # type: ignore[union-attr]
+    for name, ratio, value in zip(names, ratios, least.tolist(), strict=True):
+        if value < -FEASIBLE * ratio.denominator.whole_size:
             raise ValueError(
-                f"The goal {goal} cannot be multiplied through: its denominator falls to {value:.4g} for some "
-                "predictions, which would reverse the comparison. Use a denominator that is never negative."
+                f"The {'goal' if isinstance(name, Goal) else 'objective'} {name} cannot be multiplied through: its "
+                f"denominator falls to {value:.4g} for some predictions, which would reverse the comparison. Use a "
+                "denominator that is never negative."
             )
 
 

@@ -15,6 +15,7 @@ from counterpoise.goals.rates import (
     CONFUSION,
     COST,
     FORMS,
+    MAXIMIZED,
     MEANINGS,
     METRICS,
     OTHER_NAMES,
@@ -126,7 +127,9 @@ Definition: TypeAlias = Callable[[Dataset], Rate | Ratio]
 _BUILT_IN = frozenset([*METRICS, *RATIOS, *ALIASES])
 
 
-def register_metric(define: Definition, /, *, name: str | None = None) -> Callable[..., Rate | Ratio]:
+def register_metric(
+    define: Definition, /, *, name: str | None = None, greater_is_better: bool = False
+) -> Callable[..., Rate | Ratio]:
     """Make a metric of your own known by its name: to goals and their texts, tables of rates, displays and reports.
 
     Parameters
@@ -136,6 +139,8 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
         a label or of the baseline's answer.
     name : str, optional
         Default: the name of the function. A metric of your own may be defined anew; goals made before keep theirs.
+    greater_is_better : bool, default=False
+        Whether a ratio is maximised where it is the objective; rates, as all other objectives, are minimised.
 
     Returns
     -------
@@ -168,6 +173,13 @@ def register_metric(define: Definition, /, *, name: str | None = None) -> Callab
     forget_metric(name)
     (RATIOS if isinstance(example, Ratio) else METRICS).update(entry)
     TABLE_METRICS.append(name)
+    if greater_is_better:
+        if not isinstance(example, Ratio):
+            raise ValueError(
+                f"greater_is_better is for ratios, and {name} is a rate: as an objective write -1 * {name}, which is "
+                "minimised."
+            )
+        MAXIMIZED.add(name)
     MEANINGS[name] = (define.__doc__ or "a metric of your own").strip().partition("\n")[0]
 
     def metric(
@@ -202,6 +214,7 @@ def forget_metric(name: str) -> None:
         METRICS.pop(name, None)
         MEANINGS.pop(name, None)
         RATIOS.pop(name, None)
+        MAXIMIZED.discard(name)
 
 
 def _as_metric(name: str, rate: Any) -> Metric:

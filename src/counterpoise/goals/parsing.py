@@ -454,10 +454,14 @@ def parse_rate(text: str) -> Rate:
     >>> rate == error_rate("train") + 2 * false_positive_rate("mail")
     True
     """
+    return as_objective(_read_sum(text))
+
+
+def _read_sum(text: str) -> Any:
     reader = _Reader(text)
     rate = reader.sum()
     reader.expect_end()
-    return as_objective(rate)
+    return rate
 
 
 def as_goals(goals: Any) -> tuple[Goal, ...]:
@@ -492,7 +496,7 @@ def has_goals(goals: Any) -> bool:
     return isinstance(goals, (Goal, str)) or any(has_goals(part) for part in goals)
 
 
-def refuse_deferral(expressions: Iterable[Goal | Rate]) -> None:
+def refuse_deferral(expressions: Iterable[Goal | Rate | Ratio]) -> None:
     """Refuse goals and objectives that use deferred rows, for models that decide about all rows."""
     for one in expressions:
         if any(all(count.positive is None for count in term.metric.counts) for term in terms_of(one)):
@@ -512,13 +516,29 @@ def as_objective(objective: Any) -> Rate:
     >>> as_objective("error_rate + 2 * false_positive_rate(mail)")
     <error_rate + 2 * false_positive_rate(mail)>
     """
-    if isinstance(objective, str):
-        return parse_rate(objective)
-    if isinstance(objective, Ratio):
+    rate = as_rate_or_ratio(objective)
+    if isinstance(rate, Ratio):
         raise TypeError(
-            f"{objective} is a ratio, which is not linear in the predictions, so it cannot be the objective. Minimize "
-            f"error_rate, and set a goal such as {objective} >= 0.9: a goal can be multiplied through."
+            f"{rate} is a ratio, which is not linear in the predictions, so it cannot be the objective here: "
+            "GoalClassifier and MixtureClassifier can have it as theirs. Minimize error_rate, and set a goal such as "
+            f"{rate} >= 0.9: a goal can be multiplied through."
         )
+    return rate
+
+
+def as_rate_or_ratio(objective: Any) -> Rate | Ratio:
+    """Return the rate or ratio that an objective is, given either or its text.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.parsing import as_rate_or_ratio
+    >>> as_rate_or_ratio("f1_score")
+    <f1_score>
+    """
+    if isinstance(objective, str):
+        objective = _read_sum(objective)
+    if isinstance(objective, Ratio):
+        return objective
     if isinstance(objective, WorstOf):
         raise TypeError(
             f"{objective} is the worst of several rates, which is not linear, so it cannot be the objective. Minimize "

@@ -104,6 +104,7 @@ __all__ = [
     "fnr",
     "fpr",
     "hit_rate",
+    "jaccard_score",
     "loss_rate",
     "macro",
     "max_difference",
@@ -175,6 +176,14 @@ OTHER_NAMES = {
     "defer_rate": ("abstention_rate",),
 }
 ALIASES = {alias: name for name, aliases in OTHER_NAMES.items() for alias in aliases}
+MAXIMIZED = {  # ratios that are better when larger: as objectives they are maximised, where they stand alone
+    "precision",
+    "negative_predictive_value",
+    "f1_score",
+    "jaccard_score",
+    "win_loss_ratio",
+    "win_change_ratio",
+}
 TABLE_METRICS = [
     "positive_rate",
     "error_rate",
@@ -265,6 +274,19 @@ def make_metric(name: str, rows: Dataset) -> Rate | Ratio:
     return Rate(0.0, (term,))
 
 
+def is_maximized(objective: object) -> bool:
+    """Return whether an objective, or its text, is maximised: one ratio by its name, of those better when larger.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import f1_score, false_discovery_rate
+    >>> from counterpoise.goals.rates import is_maximized
+    >>> is_maximized(f1_score()), is_maximized(false_discovery_rate()), is_maximized(1 - f1_score())
+    (True, False, False)
+    """
+    return str(objective).partition("(")[0] in MAXIMIZED
+
+
 positive_rate = _rate("positive_rate", "positive predictions", Count(positive=True, cell=_ALL))
 negative_rate = _rate("negative_rate", "negative predictions", Count(positive=False, cell=_ALL))
 coverage = _rate("coverage", "positive predictions, as budgets call it", Count(positive=True, cell=_ALL))
@@ -333,6 +355,11 @@ f1_score = _ratio(
     "f1_score",
     "the harmonic mean of precision and recall: 2 #TP / (2 #TP + #FN + #FP)",
     lambda rows: (2 * true_positives(rows), 2 * true_positives(rows) + error_rate(rows)),
+)
+jaccard_score = _ratio(
+    "jaccard_score",
+    "true positives among the rows that are labelled or predicted positive: #TP / (#TP + #FN + #FP)",
+    lambda rows: (true_positives(rows), true_positives(rows) + error_rate(rows)),
 )
 decided_error_rate = _ratio(
     "decided_error_rate",

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from counterpoise.goals.rates import is_maximized
 from counterpoise.report import figures, wording
 from counterpoise.report.wording import (
     Noted,
@@ -285,7 +286,7 @@ def objective_lines(result: RunResult) -> list[tuple[str, str]]:
     tail = "" if result.tail is None else f"the worst-off {fraction(result.tail)} of the rows (alpha = {result.tail:g})"
     if aim.is_tail:
         return [("Least wrong for", tail)]
-    lines = [("Minimised", aim.text)] if aim.text else []
+    lines = [("Maximised" if is_maximized(aim.text) else "Minimised", aim.text)] if aim.text else []
     return [*lines, ("Also measured for", tail)] if tail else lines
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from counterpoise._base.checks import warn_caller
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.goals import Rate, Table
+from counterpoise.goals import Rate, Ratio, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound_goals import check_contradictions, check_goal_data, check_goal_ranges
 from counterpoise.goals.classes import is_positive_word
@@ -64,10 +64,10 @@ def check_problem(
     deferred = None if problem.deferral is None else True  # whatever the answer is called
     objective, train = problem.objective, tables[TRAIN]
     views = Views(tables, positive._replace(deferred=deferred).labels)
-    check_goal_data(problem.goals, views, objective if isinstance(objective, Rate) else None)
+    check_goal_data(problem.goals, views, objective if isinstance(objective, Rate | Ratio) else None)
     if trains:
         check_contradictions(problem.goals, views)
-    if not isinstance(objective, Rate):
+    if not isinstance(objective, Rate | Ratio):
         objective.bind(RiskRows(train.n_samples, 1, lambda names: groups_by(names, train, groups)))
     find_groups(as_groups(by), train, counts).codes_of_each(tables)
 

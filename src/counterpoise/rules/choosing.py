@@ -19,15 +19,16 @@ import numpy as np
 from counterpoise._base.checks import check_alpha, check_confidence, check_number
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table, as_objective
+from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table
 from counterpoise.goals.bound_goals import validate_goals
-from counterpoise.goals.parsing import OWN_WORDS, refuse_deferral
+from counterpoise.goals.parsing import OWN_WORDS, as_rate_or_ratio, refuse_deferral
 from counterpoise.goals.rates import ALIASES, METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import TRAIN, Answers, GoalConstraints, LinearRate, goal_rows, linear_rate, mean_limit
 from counterpoise.rules.options import Deferral, Groups, Proof
 from counterpoise.rules.program import (
+    TOL,
     Choice,
     NoMixture,
     Objective,
@@ -35,6 +36,7 @@ from counterpoise.rules.program import (
     Program,
     build_program,
     drop_slivers,
+    refuse_ratio,
     solve_master,
     with_budget,
 )
@@ -319,7 +321,7 @@ class PoolPredictions(NamedTuple):
 class Problem(NamedTuple):
     """An objective and goals, with the limits on the mixture; fields with a default have the names of parameters."""
 
-    objective: Risk | Rate
+    objective: Risk | Rate | Ratio
     goals: tuple[Goal, ...]
     mixture: str = "optimal"  # or the average of all models, or the first alone (ERM)
     outlier_fraction: float = 0.0
@@ -330,11 +332,17 @@ class Problem(NamedTuple):
     decision: str = "sticky"  # "fixed": by one rule
     keeps_default_threshold: bool = False  # without goals, deferral or a tail: each model keeps its own
     confidence: float | Proof | None = None  # with which goals hold together on new rows; None: no margins
+    tol: float = TOL  # the gap that is good enough
 
     @property
     def alpha(self) -> float | None:
         """Return the tail fraction, where a tail is what counts."""
         return self.objective.alpha if isinstance(self.objective, CVaR) else None
+
+
+def rate_of(objective: Risk | Rate | Ratio) -> list[Rate | Ratio]:
+    """Return an objective that counts decisions in a list; an empty one for a risk."""
+    return [objective] if isinstance(objective, Rate | Ratio) else []
 
 
 def as_problem(
@@ -355,14 +363,14 @@ def as_problem(
             f"Deferral(0.2); got {problem.deferral!r}."
         )
     if problem.deferral is None:
-        refuse_deferral([*problem.goals, *([problem.objective] if isinstance(problem.objective, Rate) else [])])
+        refuse_deferral([*problem.goals, *rate_of(problem.objective)])
     is_other = isinstance(problem.objective, Risk) and not isinstance(problem.objective, (CVaR, WorstGroup))
     if problem.outlier_fraction > 0 and is_other:
         raise ValueError(f"outlier_fraction is for a CVaR; with objective={problem.objective!r} it must be 0.")
     return problem
 
 
-def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | None) -> Risk | Rate:
+def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | None) -> Risk | Rate | Ratio:
     if objective is None or (isinstance(objective, str) and objective == CVAR):
         return CVaR(check_alpha(default_alpha if alpha is None else alpha))
     if alpha is not None:
@@ -383,7 +391,7 @@ def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | No
             f"{objective!r}{hint}."
         )
     try:
-        return as_objective(objective)
+        return as_rate_or_ratio(objective)
     except ValueError:
         if isinstance(objective, str) and is_nearly_risk_text(objective, [*METRICS, *RATIOS, *OWN_WORDS, *ALIASES]):
             return parse_risk(objective)  # which raises an error with the reason
@@ -393,7 +401,8 @@ def _risk_or_rate(alpha: float | None, objective: Any, default_alpha: float | No
 def select(predictions: PoolPredictions, problem: Problem) -> Selection:
     """Return the selection rows with the goals and the objective of a problem."""
     losses, sample_weight, groups, answers = predictions[:4]
-    is_mean = isinstance(problem.objective, Rate | WorstGroup) or problem.objective.tail_fraction == 1.0
+    objective = refuse_ratio(problem.objective)
+    is_mean = isinstance(objective, Rate | WorstGroup) or objective.tail_fraction == 1.0
     if not answers.has_single_rows and not is_mean:
         raise ValueError(
             "A model fitted over shards keeps only the means of groups, which are not enough for "
@@ -401,14 +410,14 @@ def select(predictions: PoolPredictions, problem: Problem) -> Selection:
         )
     table = answers.tables[TRAIN]
     selection = Selection(losses, sample_weight, None, goal_rows(answers, problem.goals))
-    if isinstance(problem.objective, Rate):
-        return selection._replace(rate=linear_rate(answers, problem.objective))
-    if isinstance(problem.objective, WorstGroup):  # solved from the groups' losses alone
-        return selection._replace(groups=groups_by(problem.objective.names, table, groups))
-    if problem.objective.tail_fraction is not None:
+    if isinstance(objective, Rate):
+        return selection._replace(rate=linear_rate(answers, objective))
+    if isinstance(objective, WorstGroup):  # solved from the groups' losses alone
+        return selection._replace(groups=groups_by(objective.names, table, groups))
+    if objective.tail_fraction is not None:
         return selection
     rows = RiskRows(row_count(selection), losses.shape[1], lambda names: groups_by(names, table, groups))
-    return selection._replace(risk=problem.objective.bind(rows))
+    return selection._replace(risk=objective.bind(rows))
 
 
 def row_count(selection: Selection) -> float:
@@ -447,9 +456,9 @@ def value_of(predictions: PoolPredictions, problem: Problem, mixture: FloatArray
     return value_of_mixture(build_model_program(select(predictions, problem), problem).objective, mixture)
 
 
-def check_one_rule(objective: Risk | Rate) -> None:
+def check_one_rule(objective: Risk | Rate | Ratio) -> None:
     """Raise an error for an objective that follows from the error of one rule alone, and only a mixture can lower."""
-    if isinstance(objective, Rate | WorstGroup) or objective.tail_fraction == 1.0:
+    if isinstance(objective, Rate | Ratio | WorstGroup) or objective.tail_fraction == 1.0:
         return
     raise ValueError(
         f"decision='fixed' decides by one rule, and the {objective!r} of one rule depends on its error alone, so "
@@ -488,15 +497,15 @@ def choose_mixture(selection: Selection, problem: Problem, losses: Any = None) -
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         choice = solve_program(program._replace(objective=Objective(losses, problem.objective)))
     elif problem.max_models is None:
-        choice = solve_program(program)
+        choice = solve_program(program, problem.tol)
     else:
         choice = choose_few(program, problem.max_models)
     return choice._replace(multipliers=choice.multipliers[: len(problem.goals)])  # without that of a budget
 
 
-def solve_program(program: Program) -> Choice:
+def solve_program(program: Program, tol: float = TOL) -> Choice:
     """Return the best mixture of models, or raise ``InfeasibleGoals``."""
-    return program.family.choice(program, program.solve(explains=True))  # type: ignore[no-any-return]
+    return program.family.choice(program, program.solve(tol, explains=True))  # type: ignore[no-any-return]
 
 
 def choice_by_name(problem: Problem, n_models: int, value: Callable[[FloatArray], float]) -> Choice:

@@ -31,7 +31,7 @@ import numpy as np
 
 from counterpoise._base.checks import check_mixture
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.goals import InfeasibleGoals, Table
+from counterpoise.goals import InfeasibleGoals, Ratio, Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.rules.choosing import (
     FIXED,
@@ -59,6 +59,7 @@ from counterpoise.rules.mixture_margins import needs_mixture_margins, solve_with
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
 from counterpoise.rules.proving import prove_or_margin
+from counterpoise.rules.ratios import solve_ratio
 from counterpoise.rules.rows import LabelledData, groups_of, person_numbers
 from counterpoise.rules.scores.candidates import find_candidates, with_margins, with_proven, with_rules_between
 from counterpoise.rules.scores.cuts import Rule
@@ -136,6 +137,8 @@ class PooledModels(NamedTuple):
 
     def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:
         """Return the best mixture, or that which was chosen; raise ``InfeasibleGoals`` where there is none."""
+        if choice is None and isinstance(problem.objective, Ratio):
+            return solve_ratio(self, problem)  # type: ignore[no-any-return]
         if choice is None and needs_mixture_margins(problem):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         selection = select(self.selection_data, problem)
@@ -202,6 +205,8 @@ class ThresholdRules(NamedTuple):
 
         Raise ``InfeasibleGoals`` where none meet the goals.
         """
+        if choice is None and isinstance(problem.objective, Ratio):
+            return solve_ratio(self, problem)  # type: ignore[no-any-return]
         if choice is None and needs_mixture_margins(problem):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         table = self.selection_data.answers.tables[TRAIN]
@@ -359,6 +364,8 @@ class ClassRules(NamedTuple):
 
     def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:  # noqa: ARG002 - the explorer has none
         """Return the best rules of the search, with shares; raise ``InfeasibleGoals`` where none meet the goals."""
+        if isinstance(problem.objective, Ratio):
+            return solve_ratio(self, problem)  # type: ignore[no-any-return]
         if needs_mixture_margins(problem):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         kept = self.selection_data

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
-from counterpoise.goals import Rate
+from counterpoise.goals import Rate, Ratio
 from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Mean, Risk, WorstGroup
@@ -170,8 +170,9 @@ def solve_master(
     return minimize_risk(losses, risk, sample_weight=sample_weight, tol=tol, **limits, **how)
 
 
-def build_objective(family: Any, objective: Risk | Rate) -> Objective:
+def build_objective(family: Any, objective: Risk | Rate | Ratio) -> Objective:
     """Return an objective for the rules of a family: a rate, the mean loss, that of the worst group, or a risk."""
+    objective = refuse_ratio(objective)
     if isinstance(objective, Rate):
         return family.rate_objective(objective)  # type: ignore[no-any-return]
     if isinstance(objective, WorstGroup):  # a tail of one group is the worst group
@@ -184,12 +185,22 @@ def build_objective(family: Any, objective: Risk | Rate) -> Objective:
     return Objective(family.row_losses(risk), risk)
 
 
+def refuse_ratio(objective: Risk | Rate | Ratio) -> Risk | Rate:
+    """Return an objective that a program can have, after refusing ratios: those are solved by several programs."""
+    if isinstance(objective, Ratio):
+        raise TypeError(
+            f"The objective {objective} is a ratio, and this needs one that is linear in the mixture: pass a rate or a "
+            "risk as objective, such as error_rate."
+        )
+    return objective
+
+
 def mean_objective(family: Any) -> Objective:
     """Return the mean loss as objective."""
     return Objective(family.mean_losses(), Mean())
 
 
-def build_program(family: Any, objective: Risk | Rate, limits: Any) -> Program:
+def build_program(family: Any, objective: Risk | Rate | Ratio, limits: Any) -> Program:
     """Return the program of an objective within limits."""
     return Program(family, build_objective(family, objective), limits)
 
@@ -204,8 +215,8 @@ def with_budget(
     return family.add_budget(limits, least.solution.value + budget), least.rules
 
 
-def choose(family: Any, problem: Any, tol: float = TOL) -> Choice:
+def choose(family: Any, problem: Any, tol: float | None = None) -> Choice:
     """Return the best mixture of a family's rules for a problem, or raise ``InfeasibleGoals``."""
     limits, start = with_budget(family, family.limits(problem.goals), problem.budget)
     program = build_program(family, problem.objective, limits)
-    return family.choice(program, program.solve(tol, start, explains=True))  # type: ignore[no-any-return]
+    return family.choice(program, program.solve(problem.tol if tol is None else tol, start, explains=True))  # type: ignore[no-any-return]

@@ -22,7 +22,7 @@ from counterpoise.rules.choosing import Problem, RepeatedLosses, Selection, as_p
 from counterpoise.rules.class_scores.family import ClassFamily
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.goal_rows import GoalConstraints, check_range, goal_rows, own_bound
-from counterpoise.rules.program import NoMixture, Program, build_program, mean_objective, with_budget
+from counterpoise.rules.program import NoMixture, Program, build_program, mean_objective, refuse_ratio, with_budget
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.table import rank
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
@@ -165,7 +165,7 @@ def tradeoff(
         is_cut = not isinstance(model.family_, ClassRules)
         rules = tuple(path.program.family.ranked.as_rules(rules) if is_cut and rules is not None else rules or ())
     shown_goal = None if path.goals[0] is _ROW else path.goals[0]
-    return Tradeoff(points, shown_goal, path.problem.objective, rules)
+    return Tradeoff(points, shown_goal, refuse_ratio(path.problem.objective), rules)
 
 
 class BoundPath:

@@ -16,6 +16,7 @@ from counterpoise.goals import (
     Goal,
     InfeasibleGoals,
     Rate,
+    Ratio,
     Table,
     as_goals,
     as_objective,
@@ -23,7 +24,7 @@ from counterpoise.goals import (
     parse_goal,
 )
 from counterpoise.goals.binding import prepare
-from counterpoise.goals.rates import TABLE_METRICS
+from counterpoise.goals.rates import TABLE_METRICS, is_maximized
 from counterpoise.goals.tables import combine_groups
 from counterpoise.metrics import cvar_curve, cvar_loss, rate_table
 from counterpoise.rules.cautions import Caution
@@ -219,7 +220,7 @@ def error_and_deferral(run: Evaluation, decider: str, losses: FloatArray, split:
 def _objectives(run: Evaluation, split: str) -> dict[str, float]:
     """Return what was minimised, where it is a rate or a risk other than the tail, in expectation over the draws."""
     aim, deciders = aim_of(run.model), (MIXTURE, FIRST, DEPLOYED)
-    if isinstance(aim, Rate):
+    if isinstance(aim, Rate | Ratio):
         values = {who: _expected(run, aim, who, split) for who in deciders}
         return {who: value for who, value in values.items() if value is not None}
     if not isinstance(aim, Risk) or _kind(run, aim) == results.CVAR:
@@ -505,7 +506,7 @@ def _examples(run: Evaluation, split: str) -> list[str]:
     return list(dict.fromkeys(map(str, shown)))
 
 
-def aim_of(model: Any) -> Risk | Rate | None:
+def aim_of(model: Any) -> Risk | Rate | Ratio | None:
     """Return what a model was chosen or trained to minimise; None where that is the method's own."""
     estimator = final_estimator(model)
     if mixes(model):
@@ -516,15 +517,15 @@ def aim_of(model: Any) -> Risk | Rate | None:
     return None
 
 
-def _kind(run: Evaluation, aim: Risk | Rate | None) -> str:
+def _kind(run: Evaluation, aim: Risk | Rate | Ratio | None) -> str:
     """Return the kind of the objective, as the report distinguishes them."""
     if isinstance(aim, CVaR) and aim.alpha == run.settings.alpha:
         return results.CVAR
-    kinds = {Rate: results.RATE, WorstGroup: results.WORST_GROUP, Risk: results.RISK}
+    kinds = {Rate: results.RATE, Ratio: results.RATE, WorstGroup: results.WORST_GROUP, Risk: results.RISK}
     return next((word for kind, word in kinds.items() if isinstance(aim, kind)), results.OWN)
 
 
-def _objective(run: Evaluation, aim: Risk | Rate | None) -> result.ObjectiveResult:
+def _objective(run: Evaluation, aim: Risk | Rate | Ratio | None) -> result.ObjectiveResult:
     kind = _kind(run, aim)
     # with the radius that was calibrated
     bound = run.estimator.risk_ if run.is_mixture and kind == results.RISK else aim
@@ -541,7 +542,8 @@ def _margin_cost(run: Evaluation) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Caution)
         least = run.estimator.rebalance(confidence=None).value_
-    return max(float(run.estimator.value_ - least), 0.0)  # rules that are searched for, not proven, may be worse
+    sign = -1.0 if is_maximized(run.estimator.objective_) else 1.0
+    return max(sign * float(run.estimator.value_ - least), 0.0)  # rules that are searched for, not proven, may be worse
 
 
 def _proof_rows(run: Evaluation) -> int:

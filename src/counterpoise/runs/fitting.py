@@ -20,9 +20,9 @@ from counterpoise import persist
 from counterpoise._base.progress import ProgressCallback, RunProgress, notify_on_prediction
 from counterpoise._base.types import AnyArray
 from counterpoise.classifiers.base import NEVER
-from counterpoise.goals import Goal, Rate
+from counterpoise.goals import Goal
 from counterpoise.rules.cautions import Caution
-from counterpoise.rules.choosing import as_problem
+from counterpoise.rules.choosing import as_problem, rate_of
 from counterpoise.rules.draws import derived_key
 from counterpoise.rules.options import Proof
 from counterpoise.runs import methods
@@ -191,7 +191,7 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     options |= changes
     kept = estimator.family_.selection_data
     known = kept.scores if has_rules(model) else kept.answers.sizes
-    needs_rates = bool(work.enforced) or isinstance(as_problem(None, options.get("objective"), ()).objective, Rate)
+    needs_rates = bool(work.enforced or rate_of(as_problem(None, options.get("objective"), ()).objective))
     is_unknown = needs_rates and TRAIN not in known
     # the rounds count held-out rows alike, and know where models err only
     if not keeps_answers(model) and (part.weights is not None or is_unknown):

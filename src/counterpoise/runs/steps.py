@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise._base.progress import ProgressCallback, RunProgress
-from counterpoise.goals import Goal, InfeasibleGoals, Table, bind, bind_objective
+from counterpoise.goals import Goal, InfeasibleGoals, Table, bind
 from counterpoise.goals.binding import NEEDED_BY, Views
-from counterpoise.goals.bound_goals import check_contradictions
+from counterpoise.goals.bound_goals import check_contradictions, check_goal_data
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.tables import classes_of
 from counterpoise.rules.choosing import as_problem, groups_by
@@ -121,11 +121,12 @@ def check_objective(settings: RunSettings, data: Data) -> None:
     """Refuse an objective of rows or groups that are not there, before models are trained for it."""
     method, part = settings.method, data.splits[data.chosen_on]
     objective = method.parameters.get("objective") if methods.METHODS[method.name].does in ("mixes", "trains") else None
-    limits = {"deferral": methods.as_values(method.parameters).get("deferral")}
-    risk = as_problem(None, objective, (), default_alpha=settings.alpha, **limits).objective
+    deferral = methods.as_values(method.parameters).get("deferral")
+    risk = as_problem(None, objective, (), default_alpha=settings.alpha, deferral=deferral).objective
     if not isinstance(risk, Risk):
         with as_data_error("method.parameters.objective: "):
-            bind_objective(risk, _tables(part, data), classes=data.classes, pos_label=data.positive)
+            tables, own = _tables(part, data), {"classes": data.classes, "pos_label": data.positive}
+            check_goal_data((), Views(tables, classes_of(tables, **own)._replace(deferred=deferral)), risk)
         return
     codes = groups_of(part.groups, len(part))[0] if part.groups else None
     table = part.table() if method.name == methods.POOL else Table(None, part.y, part.groups or None)

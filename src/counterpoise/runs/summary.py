@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from counterpoise._base.text import text_table
 from counterpoise.auditing.audit import HOLDS, Audit, verdict_words
+from counterpoise.goals.rates import is_maximized
 from counterpoise.goals.terms import NUMBER
 from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, SPLITS
@@ -74,7 +75,8 @@ class RunSummary(NamedTuple):
             among = "" if self.decided_error is None else f"; error {self.decided_error:.4f} among the others"
             lines.append(f"deferred: {self.defer_rate:.4f} of the rows{among}")
         if self.value is not None:
-            lines.append(f"minimised: {self.objective}, {self.value:.4f}")
+            aim = "maximised" if is_maximized(self.objective) else "minimised"
+            lines.append(f"{aim}: {self.objective}, {self.value:.4f}")
         if not self.goals:
             lines += ["", "no goals are set: write them in the goals file, or pass them to rebalance"]
         if self.goals:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.goals import Goal, InfeasibleGoals, Rate
+from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.infeasible import round_safely
 from counterpoise.rules.choosing import PoolPredictions, Problem, check_one_rule, value_of
 from counterpoise.rules.class_scores.family import (
@@ -35,10 +35,10 @@ _TRIES = 3  # of a bound that is offered
 OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
 
 
-def choose_class_rules(scores: CalibratedScores, problem: Problem, tol: float = TOL) -> Choice:
+def choose_class_rules(scores: CalibratedScores, problem: Problem) -> Choice:
     """Return the best mixture of the search, or raise ``InfeasibleGoals`` with bounds that the same search meets."""
     try:
-        return _search(scores, problem, tol)
+        return _search(scores, problem, problem.tol)
     except InfeasibleGoals as error:
         if scores.mass.size * scores.shape[1] ** 2 > _MOST_TRIED:
             raise
@@ -106,7 +106,7 @@ def _least_tail(scores: CalibratedScores, rules: list[TierRule], problem: Proble
 
 def usual_rule(scores: CalibratedScores, problem: Problem) -> TierRule | None:
     """Return the rule of the likeliest class of the best model, uncalibrated, where only errors count; else None."""
-    counts_errors = not isinstance(problem.objective, Rate) and problem.objective.tail_fraction == 1.0
+    counts_errors = isinstance(problem.objective, Risk) and problem.objective.tail_fraction == 1.0
     if problem.goals or not counts_errors or scores.defer_cost is not None:
         return None
     n_models = scores.table.n_models

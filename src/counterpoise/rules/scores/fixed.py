@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.goals import Goal, InfeasibleGoals, Rate
+from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.no_rule import no_single_rule
@@ -27,6 +27,7 @@ from counterpoise.rules.scores.sums import RuleLimits, Sums, as_sums, cheapest_r
 from counterpoise.rules.scores.table import RankedScores, find_groups, rank
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
+from counterpoise.theory.risks import Risk
 
 _GRID, _LEAST_GRID = 256, 32  # cuts of a group that are examined together, for two groups and for many
 _N_STARTS, _N_REFINED = 12, 3  # starts whose pairs are exchanged, and starts that are refined at the end
@@ -54,7 +55,7 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choi
     Where only errors count, the best model decides at its usual threshold, which is the best for good probabilities: a
     threshold tuned on some rows follows their noise.
     """
-    counts_errors = not isinstance(problem.objective, Rate) and problem.objective.tail_fraction == 1.0
+    counts_errors = isinstance(problem.objective, Risk) and problem.objective.tail_fraction == 1.0
     is_plain = problem.keeps_default_threshold and counts_errors and not problem.goals and problem.deferral is None
     alone, lower = _best_usual(ranked) if is_plain else None, best.lower
     is_usual = alone is not None

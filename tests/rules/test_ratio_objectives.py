@@ -1,0 +1,284 @@
+"""Ratios as objectives: one rule against a look at every rule, mixtures against the Charnes-Cooper program of HiGHS."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, jaccard_score, make_scorer, precision_score
+from sklearn.model_selection import TunedThresholdClassifierCV
+
+import counterpoise as cp
+from counterpoise.goals import InfeasibleGoals, Table, bind_objective, forget_metric, rates, register_metric
+from counterpoise.goals.parsing import as_rate_or_ratio
+from counterpoise.rules.choosing import as_problem
+from counterpoise.rules.families import ThresholdRules
+from counterpoise.rules.options import Groups
+from tests.rules.score_problems import every_rule, goal_rows_of, goal_scales_of, random_problem, ranked_of
+from tests.tiers import some_fast
+
+RATIOS = ("f1_score", "precision", "jaccard_score", "false_discovery_rate", "f1_score(sex=a)", "error_rate / recall")
+N_PROBLEMS = 200
+
+
+def solved(problem, ratio, decision):
+    """Return the solution of our search; None where no rule meets the goals."""
+    ranked = ranked_of(problem)
+    aim = as_problem(None, ratio, problem.goals, by=Groups(ranked.groups.by, min_rows=1), decision=decision)
+    try:
+        return ThresholdRules(None, ranked.table).solve(aim)
+    except InfeasibleGoals:
+        return None
+    except ValueError:  # all rules inside of the goals have a denominator of 0: tested by its words below
+        return None
+
+
+def sides_of(problem, ratio, said):
+    """Return numerator and denominator of a ratio for every rule."""
+    shown, told = as_rate_or_ratio(ratio), {name: one.astype(float) for name, one in said.items()}
+    return [
+        bind_objective(side, problem.tables, classes=[0, 1]).values(told)[0]
+        for side in (shown.numerator, shown.denominator)
+    ]
+
+
+def best_of_all(problem, ratio, decision):
+    """Return the best value of every rule, or of every mixture of them; None where none meets the goals."""
+    said = every_rule(problem)
+    (top, bottom), (rows, bounds) = sides_of(problem, ratio, said), goal_rows_of(problem, said)
+    sign = -1.0 if ratio in {"f1_score", "precision", "jaccard_score", "f1_score(sex=a)"} else 1.0
+    if decision == "fixed":
+        meets = (rows <= bounds[:, None] + 1e-9 * goal_scales_of(problem)[:, None]).all(axis=0) & (bottom > 1e-12)
+        return sign * float((sign * top[meets] / bottom[meets]).min()) if meets.any() else None
+    # with y = mixture / denominator: least top @ y inside of rows @ y <= bounds * sum(y), bottom @ y = 1, y >= 0
+    limits = (rows - bounds[:, None], np.zeros(bounds.size)) if bounds.size else (None, None)
+    found = linprog(sign * top, *limits, bottom[None], [1.0], method="highs")
+    return sign * float(found.fun) if found.status == 0 else None
+
+
+@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), n_fast=12))
+@pytest.mark.parametrize("decision", ["fixed", "sticky"])
+def test_the_best_of_every_rule_or_mixture_is_found(seed, decision):
+    problem = random_problem(seed)._replace(budget=None)
+    ratio = RATIOS[seed % len(RATIOS)]
+    best = best_of_all(problem, ratio, decision)
+    solution = solved(problem, ratio, decision)
+    if best is None:
+        assert solution is None
+        return
+    assert solution.value == pytest.approx(best, abs=1e-7)
+    assert 0 <= solution.gap <= 1e-5
+
+
+def rows(seed=0, n=900):
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.normal(size=n), 2)  # with ties
+    sex = rng.choice(["F", "M"], n)
+    y = (score + rng.normal(size=n) > 0.8 - 0.4 * (sex == "F")).astype(int)
+    return score, y, sex
+
+
+def fitted(score, y, sex=None, **options):
+    features = None if sex is None else {"sex": sex}
+    defaults = {"cv": "prefit", "confidence": None, "random_state": 0}
+    model = cp.GoalClassifier([score], **(defaults | options))
+    return model.fit(np.arange(len(y))[:, None], y, sensitive_features=features)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"), [("f1_score", f1_score), ("precision", precision_score), ("jaccard_score", jaccard_score)]
+)
+def test_the_value_is_the_metric_of_scikit_learn_and_at_least_its_tuned_threshold(name, metric):
+    X = np.random.default_rng(3).normal(size=(500, 3))
+    y = (X[:, 0] + np.random.default_rng(4).normal(size=500) > 1).astype(int)
+    base = LogisticRegression().fit(X, y)
+    ours = cp.GoalClassifier(base, objective=name, cv="prefit", confidence=None).fit(X, y)
+    tuned = TunedThresholdClassifierCV(
+        base, scoring=make_scorer(metric, zero_division=0.0), cv="prefit", refit=False, thresholds=1000
+    ).fit(X, y)
+    assert ours.value_ == pytest.approx(metric(y, ours.predict(X)), abs=1e-12)
+    assert ours.value_ >= metric(y, tuned.predict(X)) - 1e-12
+    assert ours.gap_ <= 1e-6
+    assert str(ours.objective_) == name
+
+
+def test_weights_count():
+    score, y, _ = rows()
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, len(y))
+    model = cp.GoalClassifier([score], objective="f1_score", cv="prefit", confidence=None)
+    model.fit(np.arange(len(y))[:, None], y, weight)
+    every = [f1_score(y, score > level, sample_weight=weight) for level in np.unique(score)]
+    assert model.value_ == pytest.approx(max(every), abs=1e-12)
+
+
+def test_precision_with_a_recall_floor_is_the_best_of_all_thresholds():
+    score, y, _ = rows()
+    model = fitted(score, y, objective="precision", goals=["recall >= 0.6"])
+    levels = [level for level in np.unique(score) if (score > level)[y == 1].mean() >= 0.6]
+    assert model.value_ == pytest.approx(max(precision_score(y, score > level) for level in levels), abs=1e-12)
+    assert model.check_goals()[0].holds
+
+
+def test_a_ratio_that_is_better_when_smaller_is_minimised():
+    score, y, _ = rows()
+    fdr = fitted(score, y, objective="false_discovery_rate", goals=["recall >= 0.6"])
+    precision = fitted(score, y, objective="precision", goals=["recall >= 0.6"])
+    assert fdr.value_ == pytest.approx(1 - precision.value_, abs=1e-12)
+    opposite = fitted(score, y, objective=1 - rates.precision(), goals=["recall >= 0.6"])
+    assert opposite.value_ == pytest.approx(fdr.value_, abs=1e-12)
+
+
+def test_a_mixture_is_at_least_as_good_as_one_rule_and_says_by_how_much():
+    score, y, sex = rows()
+    goals = ["demographic_parity_difference(by=sex) <= 0.01", "recall >= 0.55"]
+    one, mixed = (
+        fitted(score, y, sex, objective="precision", goals=goals, by="sex", decision=how) for how in ("fixed", "sticky")
+    )
+    assert mixed.value_ >= one.value_ - 1e-9
+    assert one.fixed_cost_ == pytest.approx(mixed.value_ - one.value_, abs=1e-6)
+    assert all(check.holds for check in mixed.check_goals())
+
+
+def test_deferred_rows_are_neither_right_nor_wrong():
+    score, y, _ = rows()
+    base, X = LogisticRegression().fit(score[:, None], y), score[:, None]
+    goals, options = (
+        ["defer_rate <= 0.2", "recall >= 0.4"],
+        {"objective": "f1_score", "cv": "prefit", "confidence": None},
+    )
+    model = cp.GoalClassifier(base, goals=goals, deferral=cp.Deferral(0.1, 2), **options).fit(X, y)
+    said = model.predict(X)
+    hits, wrong = ((said == 1) & (y == 1)).sum(), ((said != y) & (said != 2)).sum()
+    assert (said == 2).any()
+    assert model.value_ == pytest.approx(2 * hits / (2 * hits + wrong), abs=1e-12)
+    assert model.value_ >= cp.GoalClassifier(base, goals=goals[1:], **options).fit(X, y).value_ - 1e-12
+
+
+def test_several_classes_name_the_positive_one():
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", "c"], 600)
+    X = np.column_stack([(y == one) + rng.normal(size=600) for one in "abc"])
+    base = LogisticRegression().fit(X, y)
+    model = cp.GoalClassifier(base, objective="f1_score(of=b)", cv="prefit", confidence=None).fit(X, y)
+    assert model.value_ == pytest.approx(f1_score(y == "b", model.predict(X) == "b"), abs=1e-9)
+    assert model.value_ >= f1_score(y == "b", base.predict(X) == "b") - 1e-9
+
+
+def test_models_are_mixed_for_a_ratio_and_chosen_again_without_training():
+    X = np.random.default_rng(3).normal(size=(400, 3))
+    y = (X[:, 0] + np.random.default_rng(4).normal(size=400) > 0.8).astype(int)
+    pool = [LogisticRegression(class_weight={0: 1, 1: w}).fit(X, y) for w in (0.5, 1, 2, 4)]
+    model = cp.MixtureClassifier(pool, objective="f1_score", random_state=0).fit(X, y)
+    assert model.value_ >= max(f1_score(y, one.predict(X)) for one in pool) - 1e-9
+    again = model.rebalance(objective="precision", goals=["recall >= 0.7"])
+    assert again.check_goals()[0].holds
+    assert again.gap_ <= 1e-5
+    assert str(again.objective_) == "precision"
+
+
+def test_amounts_and_metrics_of_ones_own():
+    score, y, _ = rows()
+    amount = np.random.default_rng(5).exponential(1e6, len(y))
+    table = {"amount": amount}
+
+    def define(rows):
+        return rates.true_positives(rows) / (rates.positive_rate(rows) + 0.01)
+
+    register_metric(define, name="money_per_alarm", greater_is_better=True)
+    try:
+        model = cp.GoalClassifier([score], objective="money_per_alarm", cv="prefit", confidence=None)
+        model.fit(np.arange(len(y))[:, None], y)
+        every = [(y[score > level] == 1).sum() / ((score > level).sum() + 0.01 * len(y)) for level in np.unique(score)]
+        assert model.value_ == pytest.approx(max(every), abs=1e-9)
+    finally:
+        forget_metric("money_per_alarm")
+    model = cp.GoalClassifier([score], objective="f1_score(value=amount)", cv="prefit", confidence=None)
+    model.fit(np.arange(len(y))[:, None], y, sensitive_features=table)
+    every = [f1_score(y, score > level, sample_weight=amount) for level in np.unique(score)]
+    assert model.value_ == pytest.approx(max(every), abs=1e-9)
+
+
+def test_prices_and_margins_are_in_the_unit_of_the_ratio():
+    score, y, _ = rows(n=4000)
+    base = fitted(score, y, objective="precision", goals=["recall >= 0.6"], decision="sticky")
+    looser = fitted(score, y, objective="precision", goals=["recall >= 0.599"], decision="sticky")
+    assert (looser.value_ - base.value_) / 0.001 == pytest.approx(base.multipliers_[0], rel=0.02)
+    margined = fitted(score, y, objective="precision", goals=["recall >= 0.6"], confidence=0.9)
+    plain = fitted(score, y, objective="precision", goals=["recall >= 0.6"])
+    assert margined.confidence_ == 0.9
+    assert margined.check_goals()[0].value > 0.61
+    assert 0 <= plain.value_ - margined.value_ <= 0.05
+    assert margined.gap_ >= plain.value_ - margined.value_ - 1e-9
+
+
+def test_exactly_so_many_are_selected_for_a_ratio():
+    score, y, sex = rows()
+    X, columns = score[:, None], {"sensitive_features": {"sex": sex}}
+    model = cp.GoalClassifier(
+        LogisticRegression().fit(X, y), cv="prefit", objective="f1_score", goals=["recall >= 0.5"], by="sex"
+    ).fit(X, y, **columns)
+    chosen = model.predict(X, top=300, **columns)
+    assert chosen.sum() == 300
+
+
+def test_ratios_are_saved_and_read_from_text(tmp_path):
+    score, y, _ = rows()
+    model = fitted(score, y, objective=rates.f1_score(), goals=["recall >= 0.5"])
+    cp.save(model, tmp_path / "model")
+    again = cp.load(tmp_path / "model")
+    assert again.objective_ == model.objective_ == as_rate_or_ratio("f1")
+    assert again.value_ == model.value_
+
+
+def bound_alone(_scores, y):
+    return bind_objective("precision", Table(None, y=y))
+
+
+def registered(_scores, _labels):
+    return register_metric(rates.recall, name="hits", greater_is_better=True)
+
+
+def priced(scores, y):
+    return cp.tradeoff(fitted(scores, y, objective="f1_score", goals=["recall >= 0.5"]), "recall >= 0.5")
+
+
+def boosted(scores, y):
+    return cp.LPBoostClassifier(objective="f1_score").fit(scores[:, None], y)
+
+
+def constrained(scores, y):
+    return cp.ConstrainedClassifier(objective="f1_score").fit(scores[:, None], y)
+
+
+def explored(scores, y):
+    return cp.explore(fitted(scores, y, objective="f1_score", goals=["recall >= 0.5"]))
+
+
+def objective(text, **options):
+    return lambda scores, y: fitted(scores, y, objective=text, **options)
+
+
+WRONG = [
+    (objective("win_loss_ratio"), "baseline"),
+    (objective("f1_scor"), "Did you mean 'f1_score'"),
+    (objective("precision", alpha=0.1), "alpha=0.1 is short for"),
+    (objective("precision", goals=["positive_rate <= 0"]), "has no value on these rows"),
+    (objective("error_rate / (recall - 0.5)"), r"The objective .* its denominator falls to -0.5"),
+    (objective("(positive_rate - 1) / positive_rate"), "has no best value here.*Set a goal"),
+    (objective("decided_error_rate / recall"), "not a number|combined|ratio"),
+    (objective("max_difference(recall, by=sex)"), "worst of several"),
+    (objective("precision(sex=X)"), "sex"),
+    (objective("precision", deferral=0.2), "deferral must be None"),
+    (boosted, r"call rebalance\(objective='f1_score'\)"),
+    (constrained, "cannot be the objective here"),
+    (priced, "is a ratio"),
+    (bound_alone, "GoalClassifier and MixtureClassifier can have it"),
+    (registered, "greater_is_better is for ratios"),
+    (explored, r"rebalance\(objective='error_rate'\).*f1_score >= 0"),
+]
+
+
+@pytest.mark.parametrize(("use", "words"), WRONG)
+def test_wrong_uses_are_refused_in_words(use, words):
+    score, y, _ = rows()
+    with pytest.raises((TypeError, ValueError), match=words):
+        use(score, y)
