@@ -46,6 +46,10 @@ class Rows(NamedTuple):
     y: IntArray
     group: AnyArray
 
+    def only(self, places: IntArray) -> "Rows":
+        """Return some of the rows."""
+        return Rows(self.scores[places], self.y[places], self.group[places])
+
     @property
     def column(self) -> FloatArray:
         """Return the scores as features."""
@@ -77,7 +81,7 @@ def measure_on(rows: Rows, part: Part) -> list[ResultRow]:
     """Return the same for rows at hand."""
     order = np.random.default_rng(part.seed).permutation(len(rows.y))
     n_chosen = min(_MOST_ROWS, len(order) // 2)
-    selection, test = (Rows(*(one[own] for one in rows)) for own in (order[:n_chosen], order[n_chosen:]))
+    selection, test = (rows.only(own) for own in (order[:n_chosen], order[n_chosen:]))
     results = []
     for name, choose in methods(part.learner).items():
         try:

@@ -216,7 +216,7 @@ def test_exactly_so_many_are_selected_for_a_ratio():
     model = cp.GoalClassifier(
         LogisticRegression().fit(X, y), cv="prefit", objective="f1_score", goals=["recall >= 0.5"], by="sex"
     ).fit(X, y, **columns)
-    chosen = model.predict(X, top=300, **columns)
+    chosen = model.predict(X, top=300, ids=np.arange(len(y)), **columns)
     assert chosen.sum() == 300
 
 
