@@ -152,7 +152,8 @@ def test_audit(asked, option):
     given, kept = asked("audit_table", command, tables)
     nothing = dict.fromkeys([*(one for one, *_ in OF_ROWS.values()), "confidence"])
     assert given == ["rows.csv"]
-    assert kept == {**nothing, "groups": (), "target": "y", "prediction": "p", "goals": ["a", "b"], name: value}
+    nothing |= {"groups": (), "proxies": {}}
+    assert kept == {**nothing, "target": "y", "prediction": "p", "goals": ["a", "b"], name: value}
 
 
 def test_apply(asked):

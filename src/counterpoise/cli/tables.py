@@ -33,6 +33,18 @@ def read_limits(texts: list[str] | None) -> Any:
     return limits.get("", limits)
 
 
+def read_proxies(texts: list[str] | None) -> dict[str, dict[str, str]]:
+    """Return the columns of probabilities by group column and group, as in race=black:p_black,white:p_white."""
+    columns = {}
+    for text in texts or ():
+        name, _, groups = text.partition("=")
+        pairs = [part.rpartition(":") for part in groups.split(",")]
+        if not name or any(not group or not column for group, _, column in pairs):
+            raise ValueError(f"--proxy must have the form race=black:p_black,white:p_white; got {text!r}.")
+        columns[name] = {group: column for group, _, column in pairs}
+    return columns
+
+
 _FIGURES = (".png", ".svg", ".pdf")
 
 
@@ -289,6 +301,7 @@ def audit(
     positive: str | None = None,
     confidence: float | None = None,
     defer_label: str | None = None,
+    proxy: Annotated[list[str] | None, Several] = None,
     impact: Annotated[bool, Flag] = False,
     score: str | None = None,
     unknown: Annotated[list[str] | None, Several] = None,
@@ -337,6 +350,9 @@ def audit(
         Between 0 and 1, for goals that carry none. Default: 0.95.
     defer_label
         The label of rows that a person decides about: neither right nor wrong.
+    proxy
+        A group column that is not known, and for each group the column of its probability, as
+        race=black:p_black,white:p_white; goals may then name the groups. Give the option once for each column.
     impact
         Print selection rates and impact ratios in the layout of Local Law 144, which defines no mark to pass.
     score
@@ -372,6 +388,7 @@ def audit(
         "defer_label": defer_label,
     }
     of_goals |= {"largest_weight": largest_weight, "largest_value": largest_value, "strict": strict or None}
+    of_goals["proxy"] = proxy
     _refuse_options(of_goals if impact else of_impact | {"output": output}, impact=impact)
     if impact:
         options = {"positive": positive, "confidence": confidence, **of_impact}
@@ -387,8 +404,12 @@ def audit(
             table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
             weights=weights, largest_weight=largest_weight, largest_value=read_limits(largest_value),
             positive=positive, confidence=confidence,
-            defer_label=defer_label,
+            defer_label=defer_label, proxies=read_proxies(proxy),
         )  # fmt: skip
+    if proxy:
+        from counterpoise.goals.proxies import assumption  # noqa: PLC0415
+
+        shown.say(assumption(read_proxies(proxy)))
     _write_page(table_audit, report)
     called = "" if table_audit.positive is None else f"positive class: {table_audit.positive!r}\n"
     words = audit_words(table_audit.audit) | {"positive": table_audit.positive, "report": report}
