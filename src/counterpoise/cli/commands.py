@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from counterpoise import __version__, datasets, explorer, runs
 from counterpoise import report as pages
-from counterpoise.cli import DONE, NOT_MET, OVERVIEW, tables
+from counterpoise.cli import DONE, NOT_MET, OVERVIEW, monitoring, tables
 from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, flowing
 
 app = App(
@@ -594,7 +594,7 @@ def fetch(name: str, /, *, shown: Out = PRINTED) -> None:
     shown.answer(f"{name}: {n_rows} rows, {n_columns} columns", {"name": name, "rows": n_rows, "columns": n_columns})
 
 
-for one in (tables.plan, tables.choose, tables.apply, tables.audit):
+for one in (tables.plan, tables.choose, tables.apply, tables.audit, monitoring.monitor):
     command(one)
 
 

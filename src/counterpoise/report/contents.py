@@ -15,6 +15,7 @@ from counterpoise.runs.result import RunResult
 if TYPE_CHECKING:
     from counterpoise.auditing.impact import ImpactRatios
     from counterpoise.runs.compare import Comparison
+    from counterpoise.runs.monitoring import MonitorSummary
 
 
 class Listing(NamedTuple):
@@ -102,6 +103,13 @@ def render_impact(ratios: "ImpactRatios") -> str:
         name: sections.PageTable(f"{caption} {name}", ratios.heads(), ratios.lines(name)) for name in ratios.tables
     }
     return page_environment().get_template("impact.html").render(ratios=ratios, tables=names)
+
+
+def render_monitoring(summary: "MonitorSummary") -> str:
+    """Return the page of a monitored run."""
+    from counterpoise.report import monitoring  # noqa: PLC0415 - needs the code that reads data
+
+    return page_environment().get_template("monitoring.html").render(summary=summary, monitoring=monitoring)
 
 
 def render(result: RunResult) -> str:

@@ -94,6 +94,7 @@ _ROW = 0.2  # inches, for each dot
 _FRAME = 0.62  # inches, for the axis below
 _STYLES = ({"linestyle": "-"}, {"linestyle": "--"}, {"linestyle": ":"})  # lines differ without colour too
 MOST_CURVES = len(_STYLES)
+_MOST_DOTS, _MOST_LABELS, _SHORT = 40, 3, 12  # batches that get a dot, and a label beside the axis of so many letters
 _TICKS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _SIDE = {">=": "at least", "<=": "at most"}
 
@@ -125,6 +126,47 @@ def goal_figure(name: str, text: str, dots: Sequence[Dot], bound: float, sense: 
     values = "; ".join(f"{dot.name} {number(dot.value)}, from {number(dot.low)} to {number(dot.high)}" for dot in dots)
     message, height = f"{values}. The bound is {number(bound)}.", _FRAME + _ROW * len(dots)
     return draw(name, f"Estimates and intervals of {text}", message, fill, height=height)
+
+
+def band_figure(
+    name: str,
+    text: str,
+    standings: Sequence[Mapping[str, float]],
+    labels: Sequence[str],
+    bound: float,
+    sense: str,
+    marks: Mapping[str, int],
+) -> Markup:
+    """Draw the estimate of a goal and its confidence sequence after each batch, and the side of the bound allowed.
+
+    ``standings`` have ``estimate``, ``low`` and ``high``; ``marks`` are the numbers of batches, by what happened there.
+    """
+    places = np.arange(1, len(standings) + 1)
+    estimate, low, high = (np.array([one[part] for one in standings]) for part in ("estimate", "low", "high"))
+
+    def fill(ax: Any) -> None:
+        settled = slice(len(places) // 4, None)  # the first intervals are wide
+        ends = _limits([bound, *estimate, *low[settled], *high[settled]])
+        ax.fill_between(places, np.clip(low, *ends), np.clip(high, *ends), color=SERIES[0], alpha=0.25, linewidth=0)
+        ax.plot(places, estimate, color=SERIES[0], marker="." if len(places) < _MOST_DOTS else "")
+        ax.axhline(bound, color=INK, linewidth=1, linestyle=(0, (3, 2)))
+        if sense:
+            ax.axhspan(*((bound, ends[1]) if sense == ">=" else (ends[0], bound)), color=FAINT, alpha=0.35, linewidth=0)
+        for (what, place), style in zip(marks.items(), _STYLES, strict=False):
+            ax.axvline(place, color=SERIES[1], linewidth=1.2, label=what, **style)
+        shown = np.unique(np.linspace(0, len(places) - 1, _MOST_LABELS).round().astype(int))
+        ax.set_xticks(places[shown], labels=[shorten(labels[place], _SHORT) for place in shown.tolist()])
+        ax.set(
+            ylim=ends,
+            xlim=(0.5, len(places) + 0.5),
+            xlabel=f"shaded grey: allowed, {_SIDE.get(sense, 'near')} {number(bound)}",
+        )
+        if marks:
+            ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(marks))
+
+    values = f"after {labels[-1]}: {number(estimate[-1])}, from {number(low[-1])} to {number(high[-1])}"
+    happened = "".join(f" {what.capitalize()}: {labels[place - 1]}." for what, place in marks.items())
+    return draw(name, f"{text} over time", f"Estimate {values}. The bound is {number(bound)}.{happened}", fill)
 
 
 def cvar_figure(

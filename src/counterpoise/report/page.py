@@ -9,6 +9,7 @@ from counterpoise.runs.result import RESULT, RunResult, read_result
 
 if TYPE_CHECKING:
     from counterpoise.runs.compare import Comparison
+    from counterpoise.runs.monitoring import MonitorSummary
 
 __all__ = ["write_report"]
 
@@ -64,19 +65,22 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     return write_page(read_result(folder / RESULT), folder / REPORT if output is None else Path(output))
 
 
-def write_page(shown: "RunResult | Comparison | ImpactRatios", output: str | Path) -> Path:
-    """Write the page of a result, in a run folder or not, of a comparison or of impact ratios, and return its path."""
+def write_page(shown: "RunResult | Comparison | ImpactRatios | MonitorSummary", output: str | Path) -> Path:
+    """Write the page of a result, a comparison, impact ratios or a monitored run, and return its path."""
     path = Path(output)
     check_place(path)  # before figures are drawn for it
     try:
         from counterpoise.report import contents  # noqa: PLC0415 - needs optional packages
+        from counterpoise.runs.compare import Comparison  # noqa: PLC0415 - heavy
 
         if isinstance(shown, RunResult):
             page = contents.render(shown)
         elif isinstance(shown, ImpactRatios):
             page = contents.render_impact(shown)
-        else:
+        elif isinstance(shown, Comparison):
             page = contents.render_comparison(shown)
+        else:
+            page = contents.render_monitoring(shown)
     except ModuleNotFoundError as error:
         raise ImportError(
             f'A report needs jinja2 and matplotlib: pip install "counterpoise[cli]" ({error}).'

@@ -265,7 +265,8 @@ def goal_results(
     if drawn is not None and goals and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
         by_draws = [_standing(one) for one in drawn.audit(judged, drawn=True) or ()]
     margins: list[result.MarginResult | None] = [None] * len(run.goals)
-    for place, margin in enumerate(getattr(run.estimator, "margins_", ()) if run.model is not None else ()):
+    known = getattr(run.estimator, "margins_", ()) if run.model is not None else ()
+    for place, margin in enumerate(known[: len(margins)]):  # behind those of the goals: of a change plan
         low, high = margin.expected or (math.nan, math.nan)
         margins[place] = result.MarginResult(
             value=margin.value,
@@ -356,7 +357,7 @@ def answer_cells(run: Evaluation, split: str) -> dict[Any, list[result.AnswerCou
 def _frontiers(run: Evaluation) -> Iterator[list[result.FrontierPoint]]:
     """Yield the least value of the objective for many bounds of each goal, its own among them."""
     estimator, is_of_many = run.estimator, run.is_mixture and has_class_rules(run.model)
-    aimed = list(estimator.goals_) if run.is_mixture else []
+    aimed = list(estimator.goals_[: len(run.goals)]) if run.is_mixture else []  # not those of a change plan
     options: dict[str, Any] = {"n_points": _POINTS, "tol": _FRONTIER_TOL}
     for goal in aimed:
         if goal.is_ratio or is_of_many:

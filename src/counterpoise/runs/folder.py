@@ -11,6 +11,7 @@
     checkpoint/       what is fitted so far; removed when done
     done.json         written last: the run is whole, and never changes again
     report.html       what ``counterpoise.report`` makes of the result
+    monitor.json, monitor.jsonl, monitor.html    batches that came later, their log and its page (``runs.monitoring``)
     .counterpoise.lock    while someone writes
 
 Every file is written beside its place and renamed, by the one process that holds the lock. A run without ``done.json``
@@ -90,8 +91,9 @@ def _write(path: Path, content: bytes, *, private: bool) -> None:
 GOALS, SETTINGS, MODEL = "goals.toml", "settings.json", "model.cp"
 ENVIRONMENT, LOG, DONE = "environment.json", "log.txt", "done.json"
 POOL_OUTPUTS = "pool_outputs.cp"  # of the rows of the run, so that no model need predict them again
-_OWN = (GOALS, SETTINGS, MODEL, RESULT, ENVIRONMENT, LOG, DONE, POOL_OUTPUTS, KEY)
-REPORT = "report.html"
+MONITOR, MONITOR_LOG = "monitor.json", "monitor.jsonl"  # of batches that came after the run
+_OWN = (GOALS, SETTINGS, MODEL, RESULT, ENVIRONMENT, LOG, DONE, POOL_OUTPUTS, KEY, MONITOR, MONITOR_LOG)
+REPORT, MONITOR_PAGE = "report.html", "monitor.html"
 _WAIT = 10.0  # seconds for others: a process that writes one file, and not a whole run, has done so by then
 
 
@@ -304,9 +306,9 @@ def fingerprint(settings: RunSettings, files: Iterable[Path], *, origin: str = "
     ``origin`` is the fingerprint of the run whose models were taken: LPBoost of another alpha trains others.
     """
     paths = list(files)
-    data = [_hash_of(path) for path in paths]
+    data = [hash_of(path) for path in paths]
     values = settings.model_dump(mode="json", exclude={"output"})
-    chosen_later = {"goals", "alpha", "confidence", "audit_confidence"}
+    chosen_later = {"goals", "alpha", "confidence", "audit_confidence", "change_plan"}
     training = {key: value for key, value in values.items() if key not in chosen_later}
     training["method"] = values["method"] | {"parameters": split_parameters(settings.method)[0]}
     if training_needs_alpha(settings.method):
@@ -322,7 +324,8 @@ def _hash(values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _hash_of(path: Path) -> str:
+def hash_of(path: Path) -> str:
+    """Return a hash of the bytes of a data file."""
     try:
         with open_regular(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into
@@ -491,10 +494,10 @@ def environment() -> dict[str, str]:
     return versions | {"platform": f"{platform.system()} {platform.machine()}", "time": _now()}
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
     """Return the object in a JSON file of a run folder."""
     try:
-        content = load_json(_read(path, _MOST_JSON))
+        content = load_json(_read(path, most))
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, digits without end or lists in lists in lists
         raise RunFolderError(f"{path} cannot be read: it is not valid JSON ({short(error)}).") from error
     if not isinstance(content, dict):

@@ -110,16 +110,16 @@ def as_toml(words: Mapping[str, Any]) -> str:
 def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
     """Return a goals file that asks for settings, given that of the run whose models they are for.
 
-    What ``rebalance`` can change, alpha, goals, confidence, proof and the parameters of the method, is as the settings
-    have it; all else is as the file has it, but for comments and for ``output``, where the other run is. Data files are
-    named by their whole paths, so that the file can be anywhere.
+    What ``rebalance`` and proposals can change, alpha, goals, confidence, proof, splits, change plan and the parameters
+    of the method, is as the settings have it; all else is as the file has it, but for comments and for ``output``,
+    where the other run is. Data files are named by their whole paths, so that the file can be anywhere.
 
     Parameters
     ----------
     content : bytes
         Of the goals file of the run.
     settings : RunSettings
-        Of the same run but for what ``rebalance`` can change.
+        Of the same run but for what ``rebalance`` and proposals can change.
     sources : path
         The folder that the settings name data files from.
     """
@@ -134,6 +134,9 @@ def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
             one.goal if one.confidence is None else {"goal": one.goal, "confidence": one.confidence}
             for one in settings.goals
         ]
+    for name in ("splits", "change_plan"):
+        if getattr(before, name) != getattr(settings, name):
+            words[name] = getattr(settings, name).model_dump(mode="json", exclude_none=True)
     if before.method.parameters != settings.method.parameters:
         words["method"] = words.get("method", {}) | {"parameters": dict(settings.method.parameters) or None}
     # Files are named by where the settings say they are now: what the words name may be where they were once.

@@ -85,8 +85,7 @@ def rebalance_run(
 
     def choose(work: Work) -> Any:
         model = run.waiting_model()
-        if not mixes(model):
-            raise ValueError(f"The method {run.settings.method.name!r} has no mixture to choose again.")
+        require_mixture(model, run.settings)
         with report_cautions(work.warn):
             if others.get("decision") == STICKY and not (run.folder / KEY).exists():
                 others["decision"] = Draws(make_key(None))  # that of a run without draws follows from its seed
@@ -96,6 +95,12 @@ def rebalance_run(
             return inside_goals(work, model, alpha=changes.get("alpha"), objective=objective, **others)
 
     return write_chosen(run, changes, choose, output, on_event)
+
+
+def require_mixture(model: Any, settings: RunSettings) -> None:
+    """Refuse a model that is no mixture."""
+    if not mixes(model):
+        raise ValueError(f"The method {settings.method.name!r} has no mixture to choose again.")
 
 
 def changed(
@@ -133,6 +138,8 @@ def write_chosen(
     choose: Callable[[Work], Any],
     output: str | Path,
     on_event: Callable[[str], None] = ignore_event,
+    *,
+    command: str = "",
 ) -> Run:
     """Write a run of the same models with another mixture, and its result.
 
@@ -148,6 +155,8 @@ def write_chosen(
         The new run folder.
     on_event : callable
         Called with lines for people.
+    command : str, optional
+        What a user would type to make it again. Default: ``counterpoise rebalance`` with the changes as options.
 
     Returns
     -------
@@ -161,7 +170,9 @@ def write_chosen(
     writer = Writer(Path(output))
     with writer.claim(fingerprints) as is_to_do:
         if is_to_do:
-            data = own_data(run)
+            data = own_data(run, settings)
+            if "splits" in changes:  # other rows under the same names
+                data.pool_outputs.clear()
             goals = check_goals(settings, data)
             checkpoint = writer.folder / CHECKPOINT
             work = Work(settings, data, goals, checkpoint, ignore_event, on_event, writer.save_model, warnings=[])
@@ -172,7 +183,8 @@ def write_chosen(
             if kind_of_decision(final_estimator(model).decision) == STICKY:
                 keep_key(writer.folder, require_draws(final_estimator(model)).key)
             writer.save_model(model)
-            finish(work, writer, fingerprints, model, [_command(run, settings, changes, writer.folder)])
+            command = command or _command(run, settings, changes, writer.folder)
+            finish(work, writer, fingerprints, model, [command])
     return Run(writer.folder, settings)
 
 

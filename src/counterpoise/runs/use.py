@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from counterpoise._base.checks import check_positive
 from counterpoise._base.text import did_you_mean
+from counterpoise._base.types import AnyArray
 from counterpoise.auditing.audit import Audit, add_confidence
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.proxies import weighted_goals
@@ -46,7 +47,7 @@ from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.reading import column_names, read_column
 from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import TEST, TRAIN
-from counterpoise.runs.settings import RunSettings, data_files, written_as
+from counterpoise.runs.settings import DataSettings, RunSettings, data_files, written_as
 from counterpoise.runs.steps import goal_errors
 from counterpoise.runs.summary import RunSummary, summarize_run
 from counterpoise.runs.tables import group_columns
@@ -204,7 +205,7 @@ def predictions_of(
             raise ValueError("ids are for randomized classifiers; this run's model decides without draws.")
         with written_as(run.settings.data.written):
             written[ids], by["ids"] = read_ids(path, ids)
-    inputs = _decision_inputs(run, model, part, path)
+    inputs = rule_inputs(run, model, part, path)
     try:
         columns: dict[str, Any] = {"prediction": model.predict(part.X, **by, **inputs)}
     except BadId as error:
@@ -248,7 +249,7 @@ def explain_run(
     for row in wanted:
         if not 1 <= row <= len(part):
             raise ValueError(f"row must be a number from 1 to {len(part)}, the rows of {path}; got {row}.")
-    inputs = _decision_inputs(run, model, part, path)
+    inputs = rule_inputs(run, model, part, path)
     if ids is not None:
         with written_as(run.settings.data.written):
             inputs["ids"] = read_ids(path, ids)[1]
@@ -289,7 +290,7 @@ def reasons_of_run(
     return principal_reasons(explanations, columns or None, adverse=named)
 
 
-def _decision_inputs(run: Run, model: Any, part: RunRows, path: Path) -> dict[str, Any]:
+def rule_inputs(run: Run, model: Any, part: RunRows, path: Path) -> dict[str, Any]:
     """Return what the rules of a model use; the baseline by the deployed model where the run has its file."""
     if not has_rules(model):
         return {}
@@ -414,22 +415,33 @@ def _evaluation(run: Run, path: Path) -> Evaluation:
     """Return the run's model with the rows of a file."""
     model, data_settings = run.waiting_model(), run.settings.data
     part = read_part([path], run.columns, run.settings, largest_weight=data_settings.largest_weight)
-    if data_settings.weights is not None and part.weights is None:
-        raise DataError(
-            f"{path} has no column {data_settings.weights!r}, which holds the weights of its rows (data.weights). "
-            "Without it other rates would be measured. Add it, with 1 in every row if all weigh the same."
-        )
     classes = np.asarray(final_estimator(model).classes_)
-    for name, labels in ((data_settings.target, part.labels), (data_settings.baseline, part.baseline)):
-        foreign = set() if labels is None else set(np.unique(labels).tolist()) - set(classes.tolist())
-        if foreign:
-            raise DataError(
-                f"Column {name!r} of {path} must hold the classes {listed(classes.tolist(), most=10)}; it holds "
-                f"{oddest(foreign, classes.tolist())!r}."
-            )
+    check_part(part, data_settings, classes, path)
+    check_known(part.labels, classes.tolist(), data_settings.target, path)
     positive = positive_of(classes, data_settings.positive)
     extra = extra_parts(run.settings, run.columns, run.sources)
     data = Data(path.stem, run.columns, classes, positive, {TEST: part}, extra, {})
     data = with_baseline_model(data, run.settings, run.sources)
     _check_rule_columns(run, model, data.splits[TEST], path)
     return Evaluation.of(run.settings, data, model, goals_of(run.settings))
+
+
+def check_part(part: RunRows, data: DataSettings, classes: AnyArray, path: Path) -> None:
+    """Check that later rows of a run have weights where its rows have them, and a baseline of its classes."""
+    if data.weights is not None and part.weights is None:
+        raise DataError(
+            f"{path} has no column {data.weights!r}, which holds the weights of its rows (data.weights). "
+            "Without it other rates would be measured. Add it, with 1 in every row if all weigh the same."
+        )
+    if part.baseline is not None:
+        check_known(part.baseline, classes.tolist(), str(data.baseline), path)
+
+
+def check_known(labels: AnyArray, known: Sequence[Any], name: str, path: Path) -> None:
+    """Check that the labels in a column are among those that are known."""
+    foreign = set(labels.tolist()) - set(known)
+    if foreign:
+        raise DataError(
+            f"Column {name!r} of {path} must hold the classes {listed(known, most=10)}; it holds "
+            f"{oddest(foreign, known)!r}."
+        )

@@ -1,0 +1,82 @@
+"""The command that watches the goals of a run over time."""
+
+from pathlib import Path
+from typing import Annotated
+
+from counterpoise import runs
+from counterpoise.cli import DONE, NOT_MET
+from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read
+
+
+def monitor(
+    run: Path,
+    batch: Path | None = None,
+    /,
+    *,
+    name: str | None = None,
+    prediction: str | None = None,
+    ids: str | None = None,
+    time: str | None = None,
+    propose: Path | None = None,
+    recent: Path | None = None,
+    max_move: float | None = None,
+    churn: float | None = None,
+    strict: Annotated[bool, Flag] = False,
+    csv: Read = USUAL,
+    shown: Out = PRINTED,
+) -> int:
+    """Watch the goals of a run over time: count a batch of decided rows, and say which goals hold, fail or changed.
+
+    All verdicts at all times are right together with the audit confidence of the run, however often you look. The run
+    folder keeps a log, one line a batch, and a page with a band for each goal. Each batch is counted once: the same
+    command again changes nothing.
+
+    Parameters
+    ----------
+    run
+        A run folder.
+    batch
+        A CSV or Parquet file of decided rows, with the columns that the goals use. Labels may be missing. A file with
+        nothing but ids and labels has those that came late. Default: show how the goals stand.
+    name
+        The name of the batch. Default: the name of the file.
+    prediction
+        The column with the decisions. Default: "prediction" where there is one; else the run decides.
+    ids
+        The column that identifies people, by which labels that come late find their rows. Default: data.ids of the
+        goals file.
+    time
+        When the rows were decided, such as 2026-11, for the page. Default: the number of the batch.
+    propose
+        A new run folder: where a goal fails, choose thresholds again on recent labelled rows, within the change plan of
+        the goals file, and write that run there. The deployed run stays as it is.
+    recent
+        The labelled rows for --propose, a CSV or Parquet file. Default: the batch.
+    max_move
+        By how much a threshold may move, in place of change_plan.max_move.
+    churn
+        The part of the decisions that may change, in place of change_plan.churn.
+    strict
+        Exit with code 1 where a goal fails.
+    """
+    opened = runs.open_run(run)
+    from counterpoise.report.page import write_page, write_report  # noqa: PLC0415 - heavy: errors come first
+    from counterpoise.runs.folder import MONITOR_PAGE  # noqa: PLC0415
+
+    if propose is None and (recent, max_move, churn) != (None, None, None):
+        raise ValueError("--recent, --max-move and --churn are for --propose, which names the new run folder.")
+    with csv.reading():
+        summary = runs.monitor_run(opened, batch, name=name, prediction=prediction, ids=ids, time=time)
+    page = write_page(summary, opened.folder / MONITOR_PAGE)
+    words = summary.as_dict() | {"page": page}
+    text = f"{summary}\n\npage: {page}"
+    if propose is not None:
+        with csv.reading():
+            proposal = runs.propose_run(
+                opened, summary, recent or batch, output=propose, max_move=max_move, churn=churn, on_event=shown.say
+            )
+        text, words = f"{text}\n\n{proposal}", words | {"proposal": proposal.as_dict()}
+        if proposal.run is not None:
+            write_report(proposal.run.folder)
+    shown.answer(text, words)
+    return NOT_MET if strict and summary.fails else DONE
