@@ -43,26 +43,30 @@ class Training(NamedTuple):
     rows: IntArray  # to train on; others are kept for tests
     n_jobs: int | None
     report: Callable[[str], None]  # called with the name of each model that is trained
+    twins: tuple[Any, ...] = ()  # the features of the same rows, changed
 
-    def train(self, cv: Any, splits: list[Split], seeds: Iterator[int]) -> tuple[list[Any], FloatArray | None]:
+    def train(self, cv: Any, splits: list[Split], seeds: Iterator[int]) -> tuple[list[Any], list[FloatArray]]:
         """Return the models that decide, and scores of the rows inside of each fold by models trained outside of it.
 
-        Scores have the shape (n_rows, n_models), of more than two classes (n_rows, n_models, n_classes); None where
-        there are no folds. The models of the folds decide together with ``cv="auto"``, where their probabilities have
-        finite log-odds; others are trained once more, on all of them.
+        Scores have the shape (n_rows, n_models), of more than two classes (n_rows, n_models, n_classes): those of the
+        rows, then those of their twins by the same models; none where there are no folds. The models of the folds
+        decide together with ``cv="auto"``, where their probabilities have finite log-odds; others are trained once
+        more, on all of them.
         """
         models: dict[str, Any] = {}
-        scores: FloatArray | None = None
+        scores: list[FloatArray] = []
         if splits:
             by_fold = np.random.default_rng(next(seeds)).integers(2**31, size=len(splits)).tolist()
             folds = list(zip(splits, by_fold, strict=True))
             tasks = [(self, title, *fold) for fold in folds for title in self.models]
             results = in_threads(_train_one, tasks, self.n_jobs)
-            scores = np.full((self.labels.size, len(self.models), *results[0][1].shape[1:]), np.nan, order="F")
+            shape = self.labels.size, len(self.models), *results[0][1][0].shape[1:]
+            scores = [np.full(shape, np.nan, order="F") for _ in results[0][1]]
             for place, title in enumerate(self.models):
-                own, column = results[place :: len(self.models)], scores[:, place]
+                own, column = results[place :: len(self.models)], scores[0][:, place]
                 for (_, inside), (_, fold_scores) in zip(splits, own, strict=True):
-                    column[inside] = fold_scores
+                    for part, one in zip(scores, fold_scores, strict=True):
+                        part[inside, place] = one
                 has_probabilities = all(hasattr(model, "predict_proba") for model, _ in own)
                 if isinstance(cv, str) and has_probabilities and np.nanmin(column) > 0 and np.nanmax(column) < 1:
                     models[title] = AveragedClassifier([model for model, _ in own])
@@ -74,7 +78,7 @@ class Training(NamedTuple):
 
 
 def _train_one(training: Training, title: str, split: tuple[IntArray, IntArray | None], seed: int) -> tuple[Any, Any]:
-    """Return a model trained on some rows, and its scores of others, where there are any."""
+    """Return a model trained on some rows, and its scores of others and of their twins, where there are any."""
     outside, inside = split
     every = outside.size == training.labels.size
     X, labels = (training.X, training.labels) if every else (take_rows(training.X, outside), training.labels[outside])
@@ -84,7 +88,7 @@ def _train_one(training: Training, title: str, split: tuple[IntArray, IntArray |
     if inside is None:
         return model, None
     (member,) = Pool.of({title: model}, training.positive, None).members
-    return model, member.ask(take_rows(training.X, inside))
+    return model, [member.ask(take_rows(X, inside)) for X in (training.X, *training.twins)]
 
 
 def trained_copy(model: Any, X: Any, labels: AnyArray, weights: FloatArray | None, seed: int) -> Any:

@@ -20,11 +20,13 @@ from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.classifiers.folds import Split, Training, check_cv, splits_of, texts_in
-from counterpoise.goals import Table
+from counterpoise.goals import Rate, Table
 from counterpoise.goals.classes import check_defer_label
+from counterpoise.goals.expressions import terms_of
+from counterpoise.goals.tables import with_train
 from counterpoise.rules.choosing import FIXED, Problem, check_one_rule
 from counterpoise.rules.draws import generator_of, make_key
-from counterpoise.rules.families import rules_of_scores
+from counterpoise.rules.families import rules_of_scores, with_scores
 from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import Deferral, Proof
 from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
@@ -280,33 +282,45 @@ class GoalClassifier(MixtureBase):
                 X_val, y_val, **columns_val, largest_weight=largest_weight, largest_value=largest_value
             )
             persons = None if ids_val is None else person_numbers(ids_val, data.codes.size, "X_val")
+        twins = self._twins_of_folds(problem, datasets) if splits else {}
         if scored is not None:  # folds in the order of time: the first rows are trained on, and never scored
             data, persons = data.only(scored), None if persons is None else persons[scored]
+            datasets = {**(datasets or {}), **{name: datasets[name].only(scored) for name in twins if datasets}}
         self.check_problem(problem, data, datasets, trains=not self.is_prefit, by=self.by)
 
-        scores = None  # out-of-fold scores; None: the fitted models score the selection rows below
+        fold_scores: list[FloatArray] = []  # of the rows, then of their twins; none: the fitted models score them below
         if self.is_prefit:
             self.estimators_ = list(models.values())
         else:
-            self.estimators_, scores = self._train(models, positive, X, labels, sample_weight, splits, trained, seeds)
+            self.estimators_, fold_scores = self._train(
+                models, positive, (X, *twins.values()), labels, sample_weight, splits, trained, seeds
+            )
         pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator, X, weights)
-        if scores is None:
-            scores = pool.ask(data.X, data.codes.size, TRAIN)
-        elif tested.size:
-            scores[tested] = pool.ask(take_rows(X, tested), tested.size, TRAIN)
-        rows = np.arange(len(scores)) if scored is None else scored
+        all_scores = [
+            _with_tests(pool, one, scores, tested)
+            for one, scores in zip((X, *twins.values()), fold_scores, strict=bool(fold_scores))
+        ] or [pool.ask(data.X, data.codes.size, TRAIN)]
+        rows = np.arange(len(all_scores[0])) if scored is None else scored
         rules = rules_of_scores(
             pool,
             data,
-            scores[rows],
+            all_scores[0][rows],
             persons=persons,
             has_fold_scores=bool(splits),
             test_rows=np.searchsorted(rows, tested) if tested.size else None,
         )
-        family = self.with_datasets(rules, datasets)
-        self.solve_and_store(family, problem)
+        of_twins = zip(twins, (scores[rows] for scores in all_scores[1:]), strict=True)
+        self.solve_and_store(with_scores(self.with_datasets(rules, datasets), dict(of_twins)), problem)
         return self
+
+    def _twins_of_folds(self, problem: Problem, datasets: Mapping[str, Table] | None) -> dict[str, Any]:
+        """Return the features of the twins of the training rows, by dataset: models of folds score both."""
+        expressions: list[Any] = [*problem.goals, *([problem.objective] if isinstance(problem.objective, Rate) else [])]
+        rows = (term.rows for one in expressions for term in terms_of(one))
+        names = dict.fromkeys(one.twin for one in rows if one.name == TRAIN and one.twin is not None)
+        others = with_train(None, datasets)
+        return {name: self._checked_features(name, others[name]) for name in names if name in others}
 
     def _rows_to_test(self, n_rows: int, problem: Problem, persons: IntArray | None) -> IntArray:
         """Return the rows that no model is trained on, where goals are to be proven: the deciding model scores them.
@@ -377,18 +391,19 @@ class GoalClassifier(MixtureBase):
         self,
         models: dict[str, Any],
         positive: Positive,
-        X: Any,
+        features: tuple[Any, ...],
         labels: AnyArray,
         sample_weight: Any,
         splits: list[Split],
         rows: IntArray,
         seeds: Iterator[int],
-    ) -> tuple[list[Any], FloatArray | None]:
+    ) -> tuple[list[Any], list[FloatArray]]:
         """Return the models that decide, and scores of the rows inside of folds by models trained outside of them.
 
-        The models of the folds decide as one where ``cv="auto"`` and their probabilities can be averaged; others are
-        trained once more, on all rows.
+        ``features`` are those of the rows, and then of their twins. The models of the folds decide as one where
+        ``cv="auto"`` and their probabilities can be averaged; others are trained once more, on all rows.
         """
+        X, *twins = features
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         may_average = isinstance(self.cv, str) and bool(splits)  # with cv="auto" the models of the folds may decide
         names = {title: name or title for title, name in zip(models, self.names_, strict=True)}
@@ -399,7 +414,7 @@ class GoalClassifier(MixtureBase):
             if self._report is not None:
                 self._report(number, max(number, n_trained), names[title])
 
-        training = Training(models, X, labels, weights, positive, rows, self.n_jobs, report)
+        training = Training(models, X, labels, weights, positive, rows, self.n_jobs, report, tuple(twins))
         try:
             return training.train(self.cv, splits, seeds)
         except ValueError as error:
@@ -433,6 +448,13 @@ class GoalClassifier(MixtureBase):
         with suppress(TypeError, ValueError):  # where estimator is no classifier, fit raises the error
             set_input_tags(tags, [model for _, model in named_models(list_models(self.estimator))])
         return tags
+
+
+def _with_tests(pool: Pool, X: Any, scores: FloatArray, tested: IntArray) -> FloatArray:
+    """Return scores with those of the rows that are kept for tests, which the models that decide give."""
+    if tested.size:
+        scores[tested] = pool.ask(take_rows(X, tested), tested.size, TRAIN)
+    return scores
 
 
 def list_models(estimator: Any) -> Sequence[Any]:

@@ -48,7 +48,7 @@ from counterpoise.goals import Goal, GoalCheck, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.bound_goals import goal_range
 from counterpoise.goals.parsing import refuse_deferral
-from counterpoise.goals.terms import BadColumn
+from counterpoise.goals.terms import BadColumn, Pairs
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import Margins
@@ -71,6 +71,9 @@ def why_not_least(result: Any, model: Any) -> str:
     if tail_of(objective) == 1.0 and not result.problem.goals and model.keeps_default_threshold:
         return f"There are no goals, so the model keeps its usual threshold, which is within {more:.2g} of the best."
     return ""
+
+
+_PAIRED = "decisions are drawn, so whether a row and its twin differ is known on the selection rows only"
 
 
 def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
@@ -448,6 +451,9 @@ class Session:
         if views is None:
             return [None] * len(goals)
         reasons = [self._why_no_verdict(goal, views) for goal in goals]
+        if any(one.are_drawn for one in rows.values()):
+            pairs = [any(isinstance(name, Pairs) for name in goal.counted_datasets) for goal in goals]
+            reasons = [why or (_PAIRED if is_paired else "") for why, is_paired in zip(reasons, pairs, strict=True)]
         verdicts: list[Any] = [{"verdict": "not asked", "note": why} if why else None for why in reasons]
         codes: dict[str, Any] = {name: one.answers for name, one in rows.items()}
         predictions = PreparedPredictions(views, codes, any(one.are_drawn for one in rows.values()))

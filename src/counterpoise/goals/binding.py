@@ -25,8 +25,19 @@ from scipy import sparse
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, place_of, resolve_classes
-from counterpoise.goals.tables import MISSING, Table, as_tables, table_of
-from counterpoise.goals.terms import DEFAULT, BadColumn, Dataset, Linear, NoRows, Term, UnknownValue, text_of, unknown
+from counterpoise.goals.tables import MISSING, PairedTables, Table, as_tables, table_of
+from counterpoise.goals.terms import (
+    DEFAULT,
+    BadColumn,
+    Dataset,
+    Linear,
+    NoRows,
+    Pairs,
+    Term,
+    UnknownValue,
+    text_of,
+    unknown,
+)
 from counterpoise.solvers.rows import exact_parts, exact_sum
 
 P = ParamSpec("P")  # the arguments of a method
@@ -83,11 +94,34 @@ class BoundRates:
 
 
 def predictions_of(predictions: Mapping[str, Result], name: str) -> Result:
-    """Return what was predicted for a dataset."""
+    """Return what was predicted for a dataset; of pairs, of which only one decision each is known, which differ."""
+    if isinstance(name, Pairs) and name not in predictions:
+        one, other = (predictions_of(predictions, part) for part in (name.rows, name.twins))
+        return flips_of(one, other)  # type: ignore[no-any-return]
     if name not in predictions:
         known = ", ".join(map(repr, predictions)) or "none"
         raise ValueError(f"predictions must cover dataset {name!r}; got {known} only.")
     return predictions[name]
+
+
+def flips_of(one: Any, other: Any) -> Any:
+    """Return where decisions on rows and on their twins differ; chances do not say whether one draw decides both."""
+    if not all(np.isin(part, (0.0, 1.0)).all() for part in (one, other)):
+        raise ValueError(
+            "flip_rate compares decisions. Chances do not say whether one draw decides a row and its twin: pass labels."
+        )
+    return np.abs(one - other)
+
+
+def refuse_pairs(rates: Sequence[Linear], names: Sequence[object] | None = None) -> None:
+    """Refuse flips, where a rate must be linear in the predictions of rows."""
+    for number, rate in enumerate(rates):
+        if any(isinstance(count.rows.name, Pairs) for count in rate.row_counts):
+            raise ValueError(
+                f"{rate if names is None else names[number]} compares two decisions, so it is not linear in each of "
+                "them, and no model can be trained for it. Choose among rules or models instead: GoalClassifier for "
+                "two classes, or MixtureClassifier."
+            )
 
 
 def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] | None = None) -> BoundRates:
@@ -95,6 +129,7 @@ def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] 
 
     ``names`` are what an error calls the rates: the goals that they belong to.
     """
+    refuse_pairs(rates, names)
     constants = np.zeros(len(rates))
     entries: dict[str, list[tuple[int, IntArray, FloatArray]]] = {}
     n_columns = views.classes.n_columns
@@ -179,7 +214,7 @@ class Views:
     """
 
     def __init__(self, tables: Mapping[str, Table], classes: Classes, levels: FloatArray | None = None) -> None:
-        self.tables, self.classes, self.levels = tables, classes, levels
+        self.tables, self.classes, self.levels = PairedTables(tables), classes, levels
         self._cache: dict[Any, Any] = {}
 
     def cache(self, key: Any, find: Callable[[], Result]) -> Result:
@@ -271,6 +306,12 @@ class Views:
     def table(self, name: str) -> Table:
         """Return the table of a dataset."""
         return table_of(self.tables, name)
+
+    def check_pairs(self) -> None:
+        """Refuse flips where decisions are more than yes or no."""
+        if self.classes.several or self.classes.deferred is not None:
+            what = "rows may be deferred" if self.classes.deferred is not None else "are more"
+            raise ValueError(f"flip_rate is for two classes, and rules that decide about all rows; here {what}.")
 
     def class_texts(self) -> list[str]:
         """Return the texts of all classes."""

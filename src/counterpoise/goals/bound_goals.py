@@ -23,7 +23,7 @@ from counterpoise.goals.parsing import as_goals, as_objective, refuse_deferral
 from counterpoise.goals.population import measure_goal, tighten_goal
 from counterpoise.goals.rates import COST
 from counterpoise.goals.tables import as_tables, classes_of
-from counterpoise.goals.terms import format_number, fractions
+from counterpoise.goals.terms import Pairs, format_number, fractions
 from counterpoise.solvers.linear_program import FEASIBLE, power_of_two
 from counterpoise.theory.confidence import Bounds
 
@@ -385,6 +385,8 @@ def _nearest(lower: Sequence[Goal], upper: Sequence[Goal], views: Views) -> dict
     All goals are on one rate, which they bound from below and from above.
     """
     low, high = max(lower, key=lambda goal: goal.bound), min(upper, key=lambda goal: goal.bound)
+    if any(isinstance(name, Pairs) for goal in (low, high) for name in goal.counted_datasets):
+        return {}
     if not isinstance(low.left, Rate) or any(goal.confidence is not None for goal in (*lower, *upper)):
         return {}
     (part,) = low.parts(views)

@@ -123,7 +123,7 @@ class Expression:
     @property
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(term.rows.name for term in terms_of(self)))
+        return tuple(dict.fromkeys(name for term in terms_of(self) for name in term.rows.names))
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -177,6 +177,8 @@ class Rate(Expression):
         terms: list[Term] = []
         for term in self.terms:
             coefficient, metric, rows = term
+            if rows.twin is not None:
+                views.check_pairs()
             is_whole = rows.of is None and rows.label is None and rows.baseline is None
             if rows.of == EACH:
                 texts = views.average_over(term)[0] if metric.min_rows else views.class_texts()
@@ -559,7 +561,13 @@ class Goal:
     @property
     def datasets(self) -> tuple[str, ...]:
         """Return the names of the datasets, in the order of their first mention."""
-        return tuple(dict.fromkeys(term.rows.name for term in terms_of(self)))
+        return tuple(dict.fromkeys(name for term in terms_of(self) for name in term.rows.names))
+
+    @property
+    def counted_datasets(self) -> tuple[str, ...]:
+        """Return the names under which predictions are counted: flips have one of their own."""
+        counts = (count for term in terms_of(self) for count in term.row_counts())
+        return tuple(dict.fromkeys(count.rows.name for count in counts))
 
     @property
     def scale(self) -> float:

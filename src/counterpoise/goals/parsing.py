@@ -13,7 +13,7 @@
 Names and values other than plain words and numbers stand in single or double quotes; a quote inside is doubled. Without
 a dataset the rows are those that are judged, of the dataset ``train``: ``recall >= 0.7`` is ``recall(train) >= 0.7``.
 ``of`` and ``value``, and for some names ``called``, ``by``, ``within``, ``average`` and ``min_rows``, stand where a
-column would. These words, and ``twin``, are never columns; the same names in quotes always are.
+column would, and ``twin`` for ``flip_rate``. These words are never columns; the same names in quotes always are.
 """
 
 import operator
@@ -30,6 +30,7 @@ from counterpoise.goals.rates import (
     ALIASES,
     CONFUSION,
     COST,
+    FLIP_RATE,
     FORMS,
     METRICS,
     RATIOS,
@@ -37,6 +38,7 @@ from counterpoise.goals.rates import (
     WorstRate,
     make_confusion,
     make_cost,
+    make_flip_rate,
     make_macro,
     make_metric,
     make_total,
@@ -61,7 +63,8 @@ from counterpoise.goals.terms import (
 )
 from counterpoise.goals.words import RESERVED, check_min_rows, not_reserved
 
-OWN_WORDS = (*FORMS, MACRO, CONFUSION)  # names that no metric of a user's own can have; one may be called cost
+# Names that no metric of a user's own can have; one may be called cost.
+OWN_WORDS = (*FORMS, MACRO, CONFUSION, FLIP_RATE)
 _TOKEN = re.compile(
     rf"\s*(?:(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>{QUOTED})|(?P<sign><=|>=|==|->|\+-|[-+*/().,=<>{{}}:]))"
 )
@@ -360,6 +363,7 @@ def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str
     """Return the rows, and the values of words that stand where a column would but are none, unless in quotes."""
     keywords = {"of", "value", *(["called"] if name == CONFUSION else [])}
     keywords |= {"by", "within", "average", "min_rows"} if name in FORMS else {"min_rows"} if name == MACRO else set()
+    keywords |= {"twin"} if name in FORMS or name == FLIP_RATE else set()
     rows = arguments.rows
     columns: dict[str, str] = {}
     words: dict[str, list[str]] = {word: [] for word in RESERVED}
@@ -370,6 +374,7 @@ def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str
             rows.select(columns).select({column: value})  # raises: the two values contradict each other
     rows = rows.select(columns) if columns else rows
     rows = replace(rows, ranges=merge_ranges(arguments.ranges)) if arguments.ranges else rows
+    rows = reduce(Dataset.with_twin, words["twin"], rows)
     for word in ("min_rows", "average"):
         if len(words[word]) > 1:
             raise ValueError(f"{word} must stand once in {name}; got {' and '.join(words[word])}.")
@@ -386,6 +391,8 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
         average = next((one if as_truth(one) is None else as_truth(one) for one in words["average"]), False)
         by, within = tuple(words["by"]), tuple(words["within"])
         return WorstRate(name, rows, metric, by, min_rows, within, average)  # type: ignore[arg-type] # it checks them
+    if name == FLIP_RATE:
+        return make_flip_rate(rows)
     if name == CONFUSION:
         return make_confusion(rows, next(iter(words["called"]), None))
     if arguments.costs and name != COST:

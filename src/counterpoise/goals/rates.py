@@ -101,6 +101,7 @@ __all__ = [
     "false_positive_rate",
     "false_positives",
     "fdr",
+    "flip_rate",
     "fnr",
     "fpr",
     "hit_rate",
@@ -262,6 +263,10 @@ def _function(name: str, meaning: str, make: Callable[[Dataset], Made_co]) -> Me
 def make_metric(name: str, rows: Dataset) -> Rate | Ratio:
     """Return the metric of that name, or of that alias, on the rows."""
     name = ALIASES.get(name, name)
+    if name == FLIP_RATE:
+        return make_flip_rate(rows)
+    if rows.twin is not None:
+        raise ValueError(f"twin is for {FLIP_RATE}, which compares decisions; {name} takes none.")
     if name in RATIOS:
         return RATIOS[name](rows)
     if name not in METRICS:
@@ -396,6 +401,7 @@ abstention_rate = defer_rate
 
 
 CONFUSION, COST, TOTAL, ARROW = "confusion", "cost", "total", "->"
+FLIP_RATE = "flip_rate"
 
 
 def confusion(
@@ -606,6 +612,52 @@ def make_total(rows: Dataset) -> Rate:
     count = Count(positive=True, cell=_ALL, value=rows.value)
     details = f"value={format_name(rows.value)}"
     return Rate(0.0, (Term(1.0, Metric(TOTAL, (count,), _ALL, (), details, is_total=True), rows.without_value),))
+
+
+def flip_rate(
+    dataset: Dataset | str = DEFAULT,
+    /,
+    *ranges: str,
+    twin: Dataset | str | None = None,
+    value: str | None = None,
+    **where: Any,
+) -> Rate:
+    """Return the share of rows that are decided otherwise than their twins.
+
+    The twins are the same rows in the same order, with what you changed: the sex of a person, say. Both are decided by
+    the same rule; in a mixture of rules the same draw decides both.
+
+    Parameters
+    ----------
+    dataset, *ranges, value, **where
+        As for ``recall``. Conditions are on the rows, not on the twins.
+    twin : Dataset or str
+        The dataset of the twins.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table, flip_rate
+    >>> rate = flip_rate("train", twin="swapped")
+    >>> print(rate <= 0.05)
+    flip_rate(twin=swapped) <= 0.05
+    >>> rows = {"train": Table(None, y=[0, 1, 1, 0]), "swapped": Table(None, sensitive_features={"sex": list("FFMM")})}
+    >>> rate.value({"train": [0, 1, 1, 0], "swapped": [0, 1, 0, 0]}, rows)
+    0.25
+    """
+    rows = rows_of(dataset, ranges, None, where, value)
+    return make_flip_rate(rows if twin is None else rows.with_twin(twin))
+
+
+def make_flip_rate(rows: Dataset) -> Rate:
+    """Return the same for rows that have their twins already."""
+    if rows.twin is None:
+        raise ValueError(
+            f"{FLIP_RATE} needs the dataset of the twins, the same rows changed, as in {FLIP_RATE}(train, "
+            "twin=swapped); got none."
+        )
+    if rows.of is not None:
+        raise ValueError(f"{FLIP_RATE} counts decisions that differ, of either class; got of={rows.of}.")
+    return Rate(0.0, (Term(1.0, Metric(FLIP_RATE, (Count(positive=True, cell=_ALL),), _ALL), rows),))
 
 
 def pair_of(key: Any) -> tuple[str, str]:
@@ -871,9 +923,11 @@ def _metric_function(form: str) -> Callable[..., WorstRate]:
         min_rows: int = 0,
         of: Any = None,
         value: str | None = None,
+        twin: Dataset | str | None = None,
         **where: Any,
     ) -> WorstRate:
         rows, strata = rows_of(dataset, ranges, of, where, value), _columns(within, "within")
+        rows = rows if twin is None else rows.with_twin(twin)
         return WorstRate(form, rows, metric_name(metric), _columns(by), min_rows, strata, average)
 
     call = f'{form}("recall", "train"{", by=" + repr("sex") if FORMS[form].by else ""})'

@@ -25,6 +25,7 @@ from counterpoise.goals.terms import (
     RESTRICTIONS,
     BadColumn,
     NoRows,
+    Pairs,
     Range,
     UnknownName,
     as_number,
@@ -533,7 +534,10 @@ def with_train(train: Table | None, datasets: Any) -> dict[str, Table]:
 
 
 def table_of(tables: Mapping[str, Table], name: str, columns: Sequence[str] = ()) -> Table:
-    """Return the table of a dataset, after checking that it is there and has some columns."""
+    """Return the table of a dataset, or of the rows of pairs, after checking that it is there and has some columns."""
+    if isinstance(name, Pairs):
+        check_twins(name, table_of(tables, name.rows), table_of(tables, name.twins))
+        name = name.rows
     if name not in tables:
         raise UnknownName(f"{unknown('dataset', name, tables)}{_condition_hint(tables, name)}")
     table = tables[name]
@@ -549,6 +553,30 @@ def table_of(tables: Mapping[str, Table], name: str, columns: Sequence[str] = ()
                 )
             raise unknown("column", column, known, where=f" in dataset {name!r}{hint}")
     return table
+
+
+def check_twins(pairs: Pairs, rows: Table, twins: Table) -> None:
+    """Refuse twins that are no copies of the rows: another number of them, or in another order as labels show."""
+    whom = f"the rows of {pairs.twins!r} must be those of {pairs.rows!r} with a column changed, in the same order"
+    if rows.n_samples != twins.n_samples:
+        raise ValueError(f"In flip_rate {whom}; got {twins.n_samples} rows beside {rows.n_samples}.")
+    if rows.y is None or twins.y is None:
+        return
+    other = np.flatnonzero(rows.y != twins.y)
+    if other.size:
+        place = int(other[0])
+        one, two = (text_of(table.y[place]) for table in (rows, twins))
+        raise ValueError(
+            f"In flip_rate {whom}; the labels of row {place} are {one} and {two}. Leave y out "
+            "of the Table of the twins if they have no labels of their own."
+        )
+
+
+class PairedTables(dict[str, Table]):
+    """Tables by the names of datasets; those of pairs are the tables of the rows."""
+
+    def __missing__(self, name: str) -> Table:
+        return table_of(self, name)
 
 
 def _condition_hint(tables: Mapping[str, Table], name: str) -> str:

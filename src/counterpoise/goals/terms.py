@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -299,6 +299,44 @@ _KINDS = tuple(product((False, True), (False, True), (False, True, None)))  # la
 _MISSING = ("None", "nan", "NaT", "<NA>")
 
 
+class Pairs(str):
+    """The name of a dataset whose predictions are flips: 1 where a row and its twin are decided unlike, else 0.
+
+    Where something is kept by the names of datasets, it is looked up by this name too; what is not kept for flips is
+    made of what is kept for both datasets.
+
+    Examples
+    --------
+    >>> from counterpoise.goals.terms import Pairs
+    >>> pairs = Pairs("train", "swapped")
+    >>> pairs, pairs.rows, pairs.twins
+    ('train with twin swapped', 'train', 'swapped')
+    """
+
+    __slots__ = ("rows", "twins")
+    rows: str
+    twins: str
+
+    def __new__(cls, rows: str, twins: str) -> Self:
+        pairs = super().__new__(cls, f"{rows} with twin {twins}")
+        pairs.rows, pairs.twins = rows, twins
+        return pairs
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # of str
+        return self.rows, self.twins
+
+    def __eq__(self, other: object) -> bool:  # a dataset may be called alike
+        return isinstance(other, Pairs) and (self.rows, self.twins) == (other.rows, other.twins)
+
+    def __hash__(self) -> int:
+        return hash((self.rows, self.twins))
+
+
+def rows_behind(name: str) -> str:
+    """Return the name of the dataset whose rows are counted under a name, which may be that of pairs."""
+    return name.rows if isinstance(name, Pairs) else name
+
+
 @dataclass(frozen=True)
 class Dataset:
     """Rows named when a goal is written and bound to data later.
@@ -329,6 +367,7 @@ class Dataset:
     of: str | None = None  # the text of the class that is called positive; None: the usual one
     value: str | None = None  # the column of the amounts that rows count with; None: each counts as 1
     unit: float = 1.0  # of the amounts: they are divided by it, once data are known
+    twin: str | None = None  # the dataset with the twins of these rows: what is counted are then flips
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -390,6 +429,31 @@ class Dataset:
         if self.value not in {None, value}:
             raise ValueError(f"A rate counts one column of amounts; got value={value} beside value={self.value}.")
         return replace(self, value=value)
+
+    def with_twin(self, twin: Any) -> "Dataset":
+        """Return the same rows beside their twins, the rows of another dataset.
+
+        Examples
+        --------
+        >>> from counterpoise.goals import Dataset
+        >>> print(Dataset("train").with_twin("swapped"))
+        train, twin=swapped
+        """
+        name = twin.name if isinstance(twin, Dataset) else twin
+        if not isinstance(name, str) or not name or (isinstance(twin, Dataset) and twin != Dataset(name)):
+            raise TypeError(
+                "twin must be the name of the dataset with the same rows changed, all of it, as in "
+                f"flip_rate(train, twin=swapped); got {str(twin)!r}."
+            )
+        if name == self.name or self.twin not in {None, name}:
+            both = f"beside twin={self.twin}" if name != self.name else "for the rows of the same dataset"
+            raise ValueError(f"A row and its twin are in two datasets; got twin={name} {both}.")
+        return replace(self, twin=name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the datasets that are needed: its own, and that of the twins."""
+        return (self.name,) if self.twin is None else (self.name, self.twin)
 
     @property
     def without_value(self) -> "Dataset":
@@ -455,7 +519,8 @@ class Dataset:
         columns = [f"{format_name(name)}={format_value(value)}" for name, value in self.conditions]
         of = [] if self.of is None else [f"of={format_value(self.of) if self.of else 'each class'}"]
         value = [] if self.value is None else [f"value={format_name(self.value)}"]
-        return [f"{format_name(self.name)}{path}", *of, *columns, *map(str, self.ranges), *value]
+        twin = [] if self.twin is None else [f"twin={format_name(self.twin)}"]
+        return [f"{format_name(self.name)}{path}", *of, *columns, *map(str, self.ranges), *value, *twin]
 
     def __str__(self) -> str:
         return ", ".join(self.parts)
@@ -579,9 +644,12 @@ class Term(NamedTuple):
 
     def row_counts(self) -> Iterator[RowCount]:
         """Yield what is counted on which rows, out of which."""
+        own = self.rows
+        if own.twin is not None:
+            own = replace(own, name=Pairs(own.name, own.twin), twin=None)
         for count in self.metric.counts:
-            rows = part_of(count.cell, self.rows if count.of is None else replace(self.rows, of=count.of))
-            out_of = part_of(self.metric.out_of if count.out_of is None else count.out_of, self.rows)
+            rows = part_of(count.cell, own if count.of is None else replace(own, of=count.of))
+            out_of = part_of(self.metric.out_of if count.out_of is None else count.out_of, own)
             if count.value is not None and rows is not None:
                 rows = replace(rows, value=count.value, unit=1.0 if count.unit is None else count.unit)
             if self.metric.is_total:

@@ -12,7 +12,7 @@ RESERVED = {
     "value": "for the column of amounts that rows count with, as in recall(value=amount)",
     "within": "for the columns that make strata, as in max_difference(selection_rate, by=sex, within=job)",
     "average": "for averages over strata, as in max_difference(selection_rate, by=sex, within=job, average=True)",
-    "twin": "which is kept for later",
+    "twin": "for the dataset with the same rows changed, as in flip_rate(train, twin=other)",
 }
 
 

@@ -13,12 +13,13 @@ from counterpoise.goals import Rate, Ratio, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound_goals import check_contradictions, check_goal_data, check_goal_ranges
 from counterpoise.goals.classes import is_positive_word
+from counterpoise.goals.terms import Pairs
 from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.goal_rows import TRAIN, Positive
 from counterpoise.rules.margins import Margins
 from counterpoise.rules.options import Proof, as_groups
 from counterpoise.rules.proving import GoalProof
-from counterpoise.rules.scores.table import find_groups
+from counterpoise.rules.scores.table import check_groups_of_twins, find_groups
 from counterpoise.theory.risks import RiskRows
 
 _PAIR = 2  # classes
@@ -69,7 +70,9 @@ def check_problem(
         check_contradictions(problem.goals, views)
     if not isinstance(objective, Rate | Ratio):
         objective.bind(RiskRows(train.n_samples, 1, lambda names: groups_by(names, train, groups)))
-    find_groups(as_groups(by), train, counts).codes_of_each(tables)
+    codes = find_groups(as_groups(by), train, counts).codes_of_each(tables)
+    for pairs in {name for goal in problem.goals for name in goal.counted_datasets if isinstance(name, Pairs)}:
+        check_groups_of_twins(pairs, codes, as_groups(by).names)
 
 
 class Caution(UserWarning):

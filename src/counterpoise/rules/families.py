@@ -518,6 +518,14 @@ def _with_rows(family: Any, data: LabelledData, dataset: str | None) -> Any:
     return kept._replace(test_rows=None, **rows)
 
 
+def with_scores(family: Any, scores: Mapping[str, FloatArray]) -> Any:
+    """Return a family with other scores of some datasets, as models of folds gave them."""
+    for name, own in scores.items():
+        kept = family.selection_data
+        family = family._replace(selection_data=kept.with_dataset(name, kept.answers.tables[name], own))
+    return family
+
+
 def answers_of(family: Any) -> AnyArray:
     """Return the possible decisions: the classes, and deferral where rules defer."""
     deferral, classes = getattr(family.selection_data, "deferral", None), family.pool.positive.classes

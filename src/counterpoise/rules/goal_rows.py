@@ -31,6 +31,7 @@ from counterpoise.goals.bound_goals import GoalLimits, risk_of_each
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.infeasible import bound_step
 from counterpoise.goals.population import AnyShare, can_certify, certified_bound, measure_goal, needed_bound
+from counterpoise.goals.terms import Pairs
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, constraint_scale, solve_linear_program
 from counterpoise.solvers.rows import BitRows, pack
 
@@ -151,15 +152,29 @@ class Answers:
         def bits(name: str, place: int) -> BitRows:
             return bits_of(self._codes_of(name) == place)
 
+        flips = cache(self.flips)
+
         @cache
         def count(rows: Dataset, place: int) -> FloatArray:
             places, parts = views.rows(rows)[0], views.exact(rows)
-            if rows.name not in self.positives:
+            is_pair = isinstance(rows.name, Pairs)
+            if not is_pair and rows.name not in self.positives:
                 return bits(rows.name, place).only(places).totals(parts)
-            weights = self.positives[rows.name].only(places).totals(parts)
+            positives = flips(rows.name) if isinstance(rows.name, Pairs) else self.positives[rows.name]
+            weights = positives.only(places).totals(parts)
             return weights if place == 1 else views.total(rows) - weights
 
         return count
+
+    def flips(self, pairs: Pairs) -> BitRows:
+        """Return which models decide a row and its twin unlike."""
+        one, other = (self.positives.get(name) for name in (pairs.rows, pairs.twins))
+        if one is None or other is None:
+            raise ValueError(
+                f"The decisions about {pairs.rows!r} and {pairs.twins!r} are not kept row by row, so flips cannot be "
+                "counted. Fit on one machine, with both datasets, and with two classes."
+            )
+        return BitRows(one.packed ^ other.packed, one.n_models)
 
     def _codes_of(self, name: str) -> AnyArray:
         if name not in self.codes:
@@ -174,9 +189,9 @@ class Answers:
 
         Rounding may end at 1 + 1e-16.
         """
-        if name not in self.positives:
+        if name not in self.positives and not isinstance(name, Pairs):
             return self._shares_of_classes(name, mixture)
-        bits = self.positives[name]
+        bits = self.flips(name) if isinstance(name, Pairs) else self.positives[name]
         shares = np.empty(bits.n_rows)
         bits.scores(mixture, shares)
         return shares
@@ -194,7 +209,7 @@ class Answers:
         if not goals:
             return []
         views = self.views()
-        names = {name for goal in goals for name in goal.datasets}
+        names = {name for goal in goals for name in goal.counted_datasets}
         shares = {name: np.clip(self.shares(name, mixture), 0.0, 1.0) for name in names if views.table(name)}
         prepared = PreparedPredictions(views, shares)
         return [goal.evaluate_where_possible(prepared) for goal in goals]

@@ -27,7 +27,7 @@ from counterpoise.goals import Goal, GoalCheck, Rate
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound_goals import GoalLimits, goal_range
 from counterpoise.goals.rates import defer_rate, error_rate
-from counterpoise.goals.terms import DEFAULT, Dataset, Linear
+from counterpoise.goals.terms import DEFAULT, Dataset, Linear, rows_behind
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.rule_table import Rules, RuleTable
 from counterpoise.theory.risks import WorstGroup
@@ -485,8 +485,10 @@ def margin_problem(
     costs = [_mean_loss(rows, defer_cost).resolve(views) for rows in groups]
     if isinstance(objective, Rate):
         costs = [objective.resolve(views)]
-    by_person = {} if persons is None else {DEFAULT: persons}
-    factors = {DEFAULT: float(np.hypot(1.0, FOLD_SHIFT))} if has_fold_scores else {}
+    counted = {count.rows.name for part in parts for count in part.linear.row_counts}
+    own = [DEFAULT, *(name for name in counted if name != DEFAULT and rows_behind(name) == DEFAULT)]
+    by_person = {} if persons is None else dict.fromkeys(own, persons)
+    factors = dict.fromkeys(own, float(np.hypot(1.0, FOLD_SHIFT))) if has_fold_scores else {}
     return MarginProblem(parts, costs, views, by_person, factors)
 
 

@@ -22,7 +22,7 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows
 from counterpoise.goals.binding import Views
 from counterpoise.goals.rates import WorstRate
-from counterpoise.goals.terms import RowCount
+from counterpoise.goals.terms import RowCount, rows_behind
 from counterpoise.rules.choosing import FIXED, Problem, select, value_of
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import (
@@ -267,8 +267,9 @@ def measure_slack(family: Any, goals: tuple[Goal, ...], solution: Any) -> GoalSl
             influences = np.array(
                 [limit.influences.get(name, np.zeros(views.tables[name].n_samples)) for limit in limits]
             )
-            factor = np.hypot(1.0, FOLD_SHIFT) if name == TRAIN and getattr(kept, "has_fold_scores", False) else 1.0
-            covariance += factor**2 * covariance_of(influences, persons if name == TRAIN else None)
+            is_chosen_on = rows_behind(name) == TRAIN
+            factor = np.hypot(1.0, FOLD_SHIFT) if is_chosen_on and getattr(kept, "has_fold_scores", False) else 1.0
+            covariance += factor**2 * covariance_of(influences, persons if is_chosen_on else None)
     floor = np.array([limit.floor for limit in limits])
     errors = np.sqrt(np.maximum(covariance.diagonal() + 2.0 * floor, NO_FAILURES * floor))
     values = np.array([limit.value for limit in limits])
@@ -366,16 +367,21 @@ def _halves(family: Any) -> list[tuple[dict[str, IntArray], dict[str, IntArray]]
     """Return rows of each dataset, in halves at random; persons stay together, and lists are not divided.
 
     Of many rows there are some in each half: how optimistic a choice is, in standard errors, depends little on them.
+    Datasets of as many rows are divided alike: one may hold the twins of the other.
     """
     rng, splits = np.random.default_rng(0), []
     kept = family.selection_data
     for _ in range(_N_SPLITS):
         first, second = {}, {}
+        alike: dict[int, IntArray] = {}  # by number of rows
         for name, table in kept.answers.tables.items():
             persons = getattr(kept, "persons", None) if name == TRAIN else None
             units = np.arange(table.n_samples) if persons is None else persons
             n_parts = max(2, round(table.n_samples / _MOST_IN_HALF))
-            part, every = rng.permutation(int(units.max(initial=-1)) + 1)[units] % n_parts, np.arange(table.n_samples)
+            every = np.arange(table.n_samples)
+            if every.size not in alike:
+                alike[every.size] = rng.permutation(int(units.max(initial=-1)) + 1)[units] % n_parts
+            part = alike[every.size]
             first[name], second[name] = (every[part == 0], every[part == 1]) if table.population else (every, every)
         splits.append((first, second))
     return splits

@@ -21,6 +21,7 @@ from counterpoise.goals import Goal, InfeasibleGoals, NoRows, Table
 from counterpoise.goals.bound_goals import check_denominators
 from counterpoise.goals.expressions import terms_of
 from counterpoise.goals.population import GoalOutcome, measure_goal
+from counterpoise.goals.terms import rows_behind
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.margins import AT_THE_END, Margins, most_rise, two_digits, why_no_margin
@@ -109,16 +110,21 @@ def _targets(ratio: float) -> FloatArray:
 
 
 def split_rows(tables: Mapping[str, Table], test_rows: IntArray | None, share: float) -> SplitRows:
-    """Return the rows to trace on and those to test on; lists, which are no samples, are not split."""
+    """Return the rows to trace on and those to test on; lists, which are no samples, are not split.
+
+    Datasets of as many rows are split alike: one may hold the twins of the other.
+    """
     rng, traced, tested = np.random.default_rng(0), {}, {}
+    alike: dict[int, IntArray] = {}  # rows to test on, by number of rows
     for name, table in tables.items():
         every = np.arange(table.n_samples)
         if not table.population:
             traced[name], tested[name] = every, every
             continue
-        own = test_rows if name == TRAIN and test_rows is not None else None
+        own = test_rows if name == TRAIN and test_rows is not None else alike.get(every.size)
         n_tested = round(min(share, 1.0 - _LEAST_ROWS / max(every.size, 1)) * every.size)
         own = rng.permutation(every)[: max(n_tested, 0)] if own is None else own
+        alike[every.size] = own
         tested[name], traced[name] = np.sort(own), np.setdiff1d(every, own)
     return SplitRows(traced, tested)
 
@@ -259,7 +265,7 @@ class GoalTest(NamedTuple):
         """Return how a goal stands on rows that rules decide; a confidence of its own may lower the risk."""
         own, are_drawn = risk if goal.confidence is None else min(risk, 1.0 - goal.confidence), mixture.size > 1
         views = answers.views()
-        shares = {name: np.clip(answers.shares(name, mixture), 0.0, 1.0) for name in goal.datasets}
+        shares = {name: np.clip(answers.shares(name, mixture), 0.0, 1.0) for name in goal.counted_datasets}
         try:
             parts = goal.parts(views)
             check_denominators(parts, views)
@@ -339,8 +345,9 @@ def _why_no_proof_of_amounts(goals: Sequence[Goal], tables: Mapping[str, Table])
         return f"{total} is on a total, which depends on how many rows there are: bound a mean, as cost is"
     for goal in goals:
         for rows in (count.rows for term in terms_of(goal) for count in term.row_counts()):
-            limits = tables[rows.name].largest_value
+            table = tables[rows_behind(rows.name)]
+            limits = table.largest_value
             is_limited = rows.value in limits if isinstance(limits, dict) else limits is not None
-            if rows.value is not None and tables[rows.name].population and not is_limited:
+            if rows.value is not None and table.population and not is_limited:
                 return f"the amounts of {rows.value} differ: pass largest_value, the most that a row can have"
     return ""

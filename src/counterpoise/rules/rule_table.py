@@ -4,7 +4,7 @@ What counts of the rows are sums over cells: rows that all candidate rules treat
 Where goals count amounts, the cells have sums of those, and of their products, too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 from counterpoise.goals.binding import Views
-from counterpoise.goals.terms import Dataset, Linear, RowCount
+from counterpoise.goals.terms import Dataset, Linear, Pairs, RowCount
 
 _TINY = 1e-12
 _MOST_SUMS = 20_000_000  # of resamples at a time
@@ -30,6 +30,19 @@ class Rules(NamedTuple):
     def only(self, places: IntArray) -> "Rules":
         """Return some of the rules."""
         return self._replace(answers=self.answers[:, places])
+
+
+def with_pairs(rules: Rules, names: Iterable[str]) -> Rules:
+    """Return rules with cells of pairs of rows, about which a rule answers 1 where it decides them unlike."""
+    answers, cells, n_cells = [rules.answers], dict(rules.cells), len(rules.answers)
+    for pairs in names:
+        if isinstance(pairs, Pairs) and pairs not in cells:
+            both = np.column_stack([cells[pairs.rows], cells[pairs.twins]])
+            distinct, own = np.unique(both, axis=0, return_inverse=True)
+            cells[pairs] = n_cells + own.ravel()
+            answers.append(rules.answers[distinct[:, 0]] ^ rules.answers[distinct[:, 1]])
+            n_cells += len(distinct)
+    return Rules(np.vstack(answers), cells)
 
 
 Measure = tuple[str | None, float]  # what rows count with: a column of amounts and its unit, or None: each as 1
@@ -107,12 +120,13 @@ class RuleTable:
         cost: FloatArray | None = None,
         row_factor: float = 1.0,
     ) -> None:
-        self.rules, self.views, self.linear = rules, views, tuple(linear)
+        self.views, self.linear = views, tuple(linear)
         self.cost = cost  # of each rule, where more is known of it than its value on the rows
         self.error_factors = {} if error_factors is None else error_factors  # of standard errors, by dataset
         self.row_factor = row_factor  # standard errors and resamples are those of so many times the rows
         self.counts = sorted({count for one in linear for count in one.row_counts}, key=repr)
-        self.n_cells = len(rules.answers)
+        rules = with_pairs(rules, {count.rows.name for count in self.counts})
+        self.rules, self.n_cells = rules, len(rules.answers)
         self.place = {count: place for place, count in enumerate(self.counts)}
         by_name: dict[str, list[Dataset]] = {}
         for count in self.counts:

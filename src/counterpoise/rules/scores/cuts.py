@@ -49,10 +49,23 @@ class Cuts(NamedTuple):
 
     def sums(self, rows: IntArray | slice, amounts: FloatArray) -> FloatArray:
         """Return for each cut the total amount of some rows that are decided positive there."""
+        return self._cumulate([places[rows] for places in self.places], amounts)
+
+    def flips(self, rows: IntArray, twins: IntArray, amounts: FloatArray) -> FloatArray:
+        """Return for each cut the total amount of rows of which it decides the twin otherwise; both have one group.
+
+        These are the rows of which one of the two is decided positive there, but not both.
+        """
+        pairs = [(places[rows], places[twins]) for places in self.places]
+        either = self._cumulate([np.minimum(*pair) for pair in pairs], amounts)
+        return either - self._cumulate([np.maximum(*pair) for pair in pairs], amounts)
+
+    def _cumulate(self, places: list[IntArray], amounts: FloatArray) -> FloatArray:
+        """Return for each cut the total amount at it and before it in its group, given the cuts of rows by model."""
         totals = np.concatenate(
             [
-                np.bincount(places[rows] - start, amounts, end - start)
-                for places, start, end in zip(self.places, self.starts[:, 0], self.starts[:, -1], strict=True)
+                np.bincount(own - start, amounts, end - start)
+                for own, start, end in zip(places, self.starts[:, 0], self.starts[:, -1], strict=True)
             ]
         )
         totals = totals.astype(np.float64, copy=False)  # of no rows numpy counts in whole numbers

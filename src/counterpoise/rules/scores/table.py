@@ -15,7 +15,7 @@ from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.tables import combine_groups
-from counterpoise.goals.terms import Dataset
+from counterpoise.goals.terms import Dataset, Pairs
 from counterpoise.rules.choosing import PoolPredictions
 from counterpoise.rules.goal_rows import TRAIN, Answers, bits_of
 from counterpoise.rules.options import Deferral, Groups
@@ -290,6 +290,17 @@ def rank(table: ScoreTable, groups: RuleGroups) -> RankedScores:
     return RankedScores(table, groups, codes, cuts, table.is_positive, np.asarray(weights / weights.sum()), cost)
 
 
+def check_groups_of_twins(pairs: Pairs, codes: Mapping[str, IntArray], by: tuple[str, ...]) -> None:
+    """Refuse rules that decide some rows and their twins by different thresholds."""
+    other = codes[pairs.rows] != codes[pairs.twins]
+    if other.any():
+        raise ValueError(
+            f"flip_rate compares a row with its twin under one threshold, but by={', '.join(by)} gives {other.sum()} "
+            f"rows of {pairs.rows!r} another threshold than their twins in {pairs.twins!r}. Leave the columns that you "
+            "changed out of by: thresholds of their own flip decisions by themselves."
+        )
+
+
 @dataclass(frozen=True)
 class _CutAnswers(Answers):
     """Answers whose counts are running sums over sorted rows."""
@@ -310,7 +321,12 @@ class _CutAnswers(Answers):
         def count(rows: Dataset, place: int) -> FloatArray:
             if rows not in weight_above:
                 places, weights = views.rows(rows)
-                weight_above[rows] = cuts.sums(places + first_rows[rows.name], weights)
+                if isinstance(rows.name, Pairs):
+                    check_groups_of_twins(rows.name, codes, self.ranked.groups.by)  # type: ignore[union-attr]
+                    one, other = (places + first_rows[name] for name in (rows.name.rows, rows.name.twins))
+                    weight_above[rows] = cuts.flips(one, other, weights)
+                else:
+                    weight_above[rows] = cuts.sums(places + first_rows[rows.name], weights)
             above = weight_above[rows]
             if not cuts.defers:
                 return above if place == 1 else views.total(rows) - above
