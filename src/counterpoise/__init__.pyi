@@ -9,6 +9,8 @@ from counterpoise import runs as runs
 from counterpoise import solvers as solvers
 from counterpoise.auditing.audit import audit as audit
 from counterpoise.auditing.audit import certify as certify
+from counterpoise.auditing.disparity import ConditionalDisparity as ConditionalDisparity
+from counterpoise.auditing.disparity import conditional_disparity as conditional_disparity
 from counterpoise.auditing.impact import ImpactRatios as ImpactRatios
 from counterpoise.auditing.impact import impact_ratios as impact_ratios
 from counterpoise.auditing.monitoring import Monitor as Monitor

@@ -565,7 +565,7 @@ def check_twins(pairs: Pairs, rows: Table, twins: Table) -> None:
     other = np.flatnonzero(rows.y != twins.y)
     if other.size:
         place = int(other[0])
-        one, two = (text_of(table.y[place]) for table in (rows, twins))
+        one, two = (text_of(labels[place]) for labels in (rows.y, twins.y))
         raise ValueError(
             f"In flip_rate {whom}; the labels of row {place} are {one} and {two}. Leave y out "
             "of the Table of the twins if they have no labels of their own."

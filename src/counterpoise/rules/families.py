@@ -522,7 +522,8 @@ def with_scores(family: Any, scores: Mapping[str, FloatArray]) -> Any:
     """Return a family with other scores of some datasets, as models of folds gave them."""
     for name, own in scores.items():
         kept = family.selection_data
-        family = family._replace(selection_data=kept.with_dataset(name, kept.answers.tables[name], own))
+        kept = kept.with_dataset(name, kept.answers.tables[name], own)
+        family = family._replace(selection_data=kept._replace(twins=(*kept.twins, name)))
     return family
 
 

@@ -125,6 +125,7 @@ class ScoreTable(NamedTuple):
     persons: IntArray | None = None  # the number of the person that each labelled row is of; None: each is another
     has_fold_scores: bool = False  # whether models of folds scored the labelled rows, and another one decides
     test_rows: IntArray | None = None  # labelled rows kept for a proof, which no model was trained on; None: any
+    twins: tuple[str, ...] = ()  # datasets whose rows the models of folds scored too, as twins of the labelled ones
 
     @property
     def is_positive(self) -> BoolArray:
@@ -162,7 +163,8 @@ class ScoreTable(NamedTuple):
 
     def with_dataset(self, name: str, table: Table, scores: FloatArray) -> Self:
         """Return the same scores with those of another dataset."""
-        return self._replace(scores={**self.scores, name: scores}, answers=self.answers.with_dataset(name, table, None))
+        answers, twins = self.answers.with_dataset(name, table, None), tuple(one for one in self.twins if one != name)
+        return self._replace(scores={**self.scores, name: scores}, answers=answers, twins=twins)
 
     def only(self, places: Mapping[str, IntArray]) -> Self:
         """Return some of the rows of each dataset."""
@@ -301,6 +303,15 @@ def check_groups_of_twins(pairs: Pairs, codes: Mapping[str, IntArray], by: tuple
         )
 
 
+def check_scores_of_twins(pairs: Pairs, table: ScoreTable) -> None:
+    """Refuse rows that models of folds scored beside twins that another model did: flips would compare models."""
+    if table.has_fold_scores and pairs.rows == TRAIN and pairs.twins not in table.twins:
+        raise ValueError(
+            f"Models of folds scored the rows of fit, and another model their twins in {pairs.twins!r}, so flips would "
+            "compare models. Fit with the goal on flip_rate, or pass X, y and datasets to rebalance."
+        )
+
+
 @dataclass(frozen=True)
 class _CutAnswers(Answers):
     """Answers whose counts are running sums over sorted rows."""
@@ -323,6 +334,7 @@ class _CutAnswers(Answers):
                 places, weights = views.rows(rows)
                 if isinstance(rows.name, Pairs):
                     check_groups_of_twins(rows.name, codes, self.ranked.groups.by)  # type: ignore[union-attr]
+                    check_scores_of_twins(rows.name, self.ranked.table)  # type: ignore[union-attr]
                     one, other = (places + first_rows[name] for name in (rows.name.rows, rows.name.twins))
                     weight_above[rows] = cuts.flips(one, other, weights)
                 else:

@@ -1,0 +1,81 @@
+"""Conditional demographic disparity against its definition, row by row, and wrong uses."""
+
+import numpy as np
+import pytest
+
+from counterpoise import conditional_disparity
+
+
+def by_definition(accepted, is_group, strata):
+    """Return the average over strata of the group's share of the rejected less its share of the accepted."""
+    total = 0.0
+    for stratum in set(strata.tolist()):
+        inside = strata == stratum
+        own, one = is_group[inside], accepted[inside]
+        if 0 < one.sum() < one.size:
+            total += inside.sum() * (own[~one].mean() - own[one].mean())
+    return total / strata.size
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_group_has_the_disparity_of_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.integers(5, 200))
+    sex, job = rng.choice(["F", "M", "NA"], n_rows), rng.choice(["cook", "None", "true", "smith"], n_rows)
+    sex[:2], decisions = ["F", "M"], rng.integers(0, 2, n_rows)
+    decisions[:2] = [0, 1]
+    shown = conditional_disparity(decisions, {"sex": sex}, {"job": job})
+    for one in shown.groups:
+        is_group = sex == one.group.removeprefix("sex=")
+        assert one.n_rows == is_group.sum()
+        assert one.conditional == pytest.approx(by_definition(decisions == 1, is_group, job), abs=1e-12)
+        gap = is_group[decisions == 0].mean() - is_group[decisions == 1].mean()
+        assert one.disparity == pytest.approx(gap, abs=1e-12)
+    assert sum(one.conditional for one in shown.groups) == pytest.approx(0.0, abs=1e-12)
+    order = rng.permutation(n_rows)
+    assert conditional_disparity(decisions[order], {"sex": sex[order]}, {"job": job[order]}) == shown
+
+
+def test_its_standard_error_is_how_much_it_varies():
+    rng = np.random.default_rng(0)
+    job = rng.integers(0, 3, 600)
+    values, errors = [], []
+    for _ in range(300):
+        sex = rng.random(600) < 0.3 + 0.1 * job
+        accepted = rng.random(600) < 0.2 + 0.2 * job
+        one = conditional_disparity(accepted, sex, job).groups[0]
+        values.append(one.conditional)
+        errors.append(one.standard_error)
+    assert np.std(values) == pytest.approx(np.mean(errors), rel=0.15)
+
+
+def test_strata_that_are_treated_alike_are_listed():
+    shown = conditional_disparity(
+        ["no", "no", "yes", "no"], {"sex": list("FMFM")}, {"job": ["cook", "cook", "smith", "smith"]}, pos_label="yes"
+    )
+    assert shown.notes == ("All are accepted, or all rejected, in job=cook: no disparity.",)
+    assert [one.conditional for one in shown.groups] == [-0.5, 0.5]
+    assert shown.groups[0].by_stratum == {"job=cook": 0.0, "job=smith": -1.0}
+    assert "job=cook: no disparity." in str(shown)
+
+
+WRONG = [
+    (([], "F", "a"), "decisions must hold one decision for each row"),
+    ((["yes", None], list("FM"), list("ab")), "none missing; got shape .* with 1 missing"),
+    (([0, 1, 2], list("FMM"), list("abb")), "decisions must be of two classes, accepted or not; got 3 classes"),
+    (([0, 1], list("FF"), list("ab")), "must make two groups or more; got group=F alone"),
+    (([0, 1], list("FMM"), list("ab")), "sensitive_features must have a row for each decision, 2; got 3"),
+    (([0, 1], list("FM"), None), "strata must hold a column, as in strata="),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_wrong_arguments_are_answered_in_a_sentence(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        conditional_disparity(*arguments)
+
+
+def test_too_many_groups_are_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"sensitive_features may make at most 100 combinations; got 101\. Merge"):
+        conditional_disparity(rng.integers(0, 2, 101), np.arange(101), np.zeros(101))
