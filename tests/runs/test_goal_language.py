@@ -72,6 +72,7 @@ def test_a_goals_file_and_the_command_line_take_goals_without_a_dataset(folder, 
         ("recall(of=fox) >= 80", r"cannot hold: recall\(of=fox\) >= 80"),
         ("recall(5<=size<2) >= 0.8", "The range 5<=size<2 is empty"),
         ("recal >= 0.8", "Unknown metric 'recal'. Did you mean 'recall'"),
+        ("flip_rate(twin=train2) <= 0.1", "compares them with twins, which are not split with them. Fit a GoalClass"),
         ("recall(trian) >= 0.8", "unknown dataset 'trian' in the goal .* Did you mean 'train'"),
     ],
 )
