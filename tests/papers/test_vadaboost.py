@@ -68,7 +68,9 @@ def test_the_paired_test_and_the_least_mean():
     rng = np.random.default_rng(0)
     base = rng.random(30)
     errors = np.array([base, base + 1e-3 * rng.normal(size=30) + 2e-4, base + 0.5 + 1e-3 * rng.normal(size=30)])
-    line = vadaboost_page.Line(TOYS[0], ("AdaBoost", "VadaBoost", "RLP-Boost"), (5.0, 5.0, 5.0), (0.1, 0.1, 0.1), errors)
+    line = vadaboost_page.Line(
+        TOYS[0], ("AdaBoost", "VadaBoost", "RLP-Boost"), (5.0, 5.0, 5.0), (0.1, 0.1, 0.1), errors
+    )
     assert vadaboost_page._is_least(line, "AdaBoost")
     assert [vadaboost_page._is_star(line, method) for method in line.methods] == [True, True, False]
 
