@@ -27,7 +27,7 @@ from counterpoise.boosting.vadaboost import VadaBoostClassifier as VadaBoostClas
 from counterpoise.classifiers.constrained import ConstrainedClassifier as ConstrainedClassifier
 from counterpoise.classifiers.goal import GoalClassifier as GoalClassifier
 from counterpoise.classifiers.mixture import MixtureClassifier as MixtureClassifier
-from counterpoise.classifiers.planning import AssumedScores as AssumedScores
+from counterpoise.classifiers.pilots import AssumedScores as AssumedScores
 from counterpoise.classifiers.planning import plan as plan
 from counterpoise.displays import CVaRCurveDisplay as CVaRCurveDisplay
 from counterpoise.displays import RateDisplay as RateDisplay

@@ -1,10 +1,8 @@
-"""How many rows goals need, before anything is fitted: for a margin of so much, and for an audit that says "holds".
+"""How many rows goals need, before anything is fitted: for a margin of so much, and for an audit to say "holds".
 
 A pilot of scores stands for the population. The choice of one rule with margins (``rules.margins``) is made on it as if
 there were n rows: standard errors shrink as one over the square root of n, and resamples draw n rows. So goals that
-bind, goals that fail together, and the optimism of the choice are in the plan as they will be in the fit. The rows of
-the pilot are spread over the scores of their neighbours of the same class and group, because many rows have finer
-thresholds than the few of a pilot, and a smoother error.
+bind, goals that fail together, and the optimism of the choice are in the plan as they will be in the fit.
 
 The choice is then repeated on resamples of n rows, with the same target. What the goals have there at its rule is the
 margin to expect of a fit: more than the least that would be enough, because the cheapest rule of some rows lies where
@@ -12,120 +10,45 @@ these rows happen to be easy. What the goals have at the same rules on the pilot
 m rows says "holds" where its bound clears that of the goal, here by a normal approximation; the exact bounds of
 audits are a little wider.
 
-Without a pilot, scores are assumed: normal in each class, so that one threshold has a recall and a false positive rate.
+For a proof (``rules.proving``) each resample is two: rules are traced on one, and tested in their order on the other,
+by a normal approximation too.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from counterpoise._base.checks import as_numbers, check_confidence, check_fraction, check_number, check_positive
+from counterpoise._base.checks import as_numbers, check_confidence, check_number, check_positive
 from counterpoise._base.text import text_table
-from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.classifiers.goal import PREFIT, GoalClassifier
+from counterpoise.classifiers.pilots import AssumedScores, Pilot
 from counterpoise.goals import Goal, Table, as_goals
 from counterpoise.goals.classes import as_labels, distinct_labels
 from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.margins import FOLD_SHIFT, SafeRule, TargetPath, describe_margins, two_digits
-from counterpoise.rules.options import Deferral
-from counterpoise.rules.scores.candidates import follow_cuts
-from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
+from counterpoise.rules.margins import (
+    FOLD_SHIFT,
+    SafeRule,
+    TargetPath,
+    describe_margins,
+    follow_targets,
+    most_rise,
+    two_digits,
+)
+from counterpoise.rules.options import Deferral, Proof
+from counterpoise.rules.proving import goals_to_prove, share_to_test, traced_targets, why_no_proof
 
 ROWS = (300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 _N_RESAMPLES = 200  # on which the choice is repeated
-# Neighbours on each side, in parts of the number of rows of a class and group to the power 0.8, as for densities.
-_REACH = 0.1  # with 0.25 the classes of rare positives overlap more than they do, with none single pilots vary far more
-_FINE = 40_000  # rows of a pilot after some were put between them: thresholds as fine as many rows have them
-_DISTANT = 3.0  # standard errors inside of its bound, from which on a goal takes no rows: chance alone cannot miss it
-_LEAST_IN_CELL, _MOST_ASSUMED = 200, 200_000  # assumed rows: of each class in each group, and in all
+_FREE = 1.1  # times what a margin would be if its goal were not asked for: up to this, the goal takes no rows
 _MOST_AUDITED = 1e9  # rows of an audit: no more are tried
 _PAIR = 2  # classes
+_TINY = 1e-300
 _DIGITS = 12  # of values of rules: equal ones are equal whatever the order of their sums
-_WHOLE = 1e-6  # shares of groups add up to one but for this
-
-
-@dataclass(frozen=True)
-class AssumedScores:
-    """Assumptions about a model in the place of a pilot: scores that are normal in each class.
-
-    The threshold 0 has the assumed recall and false positive rate, and others those of the binormal curve through them.
-
-    Parameters
-    ----------
-    base_rate : float in (0, 1), or dict from values of a group to such numbers
-        The share of positives.
-    recall, false_positive_rate : float in (0, 1), or dict as above
-        What the model has at one threshold; the recall must be above the false positive rate.
-    groups : dict from columns to dicts from values to shares, default={}
-        How large groups are, as in ``{"sex": {"F": 0.33, "M": 0.67}}``. Columns are independent of each other.
-
-    Examples
-    --------
-    >>> import counterpoise as cp
-    >>> groups = {"sex": {"F": 0.33, "M": 0.67}}
-    >>> cp.AssumedScores(base_rate={"F": 0.1, "M": 0.3}, recall=0.7, false_positive_rate=0.1, groups=groups).recall
-    0.7
-    """
-
-    base_rate: Any
-    recall: Any
-    false_positive_rate: Any
-    groups: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name, shares in self.groups.items():
-            total = sum(check_fraction(share, f"groups[{name!r}][{value!r}]") for value, share in shares.items())
-            if abs(total - 1.0) > _WHOLE:
-                raise ValueError(f"The shares of groups[{name!r}] must add up to 1; got {dict(shares)}: {total:g}.")
-        for values in self._cells():
-            self._rates(values)
-
-    def pilot(self) -> tuple[IntArray, FloatArray, dict[str, Any] | None]:
-        """Return labels, scores and columns of rows that are as assumed, by quantiles: nothing is drawn."""
-        cells = []
-        for values in self._cells():
-            share = float(np.prod([self.groups[name][value] for name, value in values.items()]))
-            base, recall, alarms = self._rates(values)
-            cells += [(values, 1, share * base, ndtri(recall)), (values, 0, share * (1.0 - base), ndtri(alarms))]
-        n_rows = np.clip(_LEAST_IN_CELL / min(part for _, _, part, _ in cells), _FINE, _MOST_ASSUMED)
-        labels, scores, columns = [], [], dict[str, list[str]]({name: [] for name in self.groups})
-        for values, label, part, center in cells:
-            size = max(round(n_rows * part), 1)
-            labels.append(np.full(size, label))
-            scores.append(center + ndtri((np.arange(size) + 0.5) / size))
-            for name, value in values.items():
-                columns[name] += [value] * size
-        return np.concatenate(labels), np.concatenate(scores), columns or None
-
-    def _cells(self) -> list[dict[str, str]]:
-        """Return all combinations of values of the groups."""
-        return [dict(zip(self.groups, values, strict=True)) for values in product(*self.groups.values())]
-
-    def _rates(self, values: Mapping[str, str]) -> tuple[float, float, float]:
-        """Return base rate, recall and false positive rate of a combination of values."""
-        rates = []
-        for name in ("base_rate", "recall", "false_positive_rate"):
-            rate = getattr(self, name)
-            if isinstance(rate, Mapping):
-                own = next((column for column, shares in self.groups.items() if set(shares) == set(rate)), None)
-                if own is None:
-                    raise ValueError(
-                        f"{name} must be a number, or have one for each value of one of the groups "
-                        f"{ {column: list(shares) for column, shares in self.groups.items()} }; got {dict(rate)}."
-                    )
-                rate = rate[values[own]]
-            rates.append(check_number(rate, name, "(0, 1)", "a share of rows"))
-        if rates[1] <= rates[2]:
-            raise ValueError(
-                f"recall must be above false_positive_rate, as of a model that is better than chance; got {rates[1]:g} "
-                f"and {rates[2]:g}."
-            )
-        return rates[0], rates[1], rates[2]
 
 
 class GoalPlan(NamedTuple):
@@ -146,20 +69,14 @@ class PlannedMargin(NamedTuple):
     standard_error: float | None  # of the value on as many new rows
     audit_rows: int | None  # of an audit that says "holds"; None: no number of rows is enough
     reason: str = ""  # why the goal has no margin
-
-    @property
-    def is_distant(self) -> bool:
-        """Return whether the goal is met by more than chance can undo."""
-        if self.margin is None or self.standard_error is None:
-            return False
-        return self.margin > _DISTANT * self.standard_error
+    without: float = 0.0  # what the margin would be if this goal were not asked for, and the others were
 
 
 class PlanPoint(NamedTuple):
     """What is to be expected of so many rows to choose on."""
 
     rows: int
-    is_reached: bool  # whether the confidence is
+    is_reached: bool  # whether the confidence is; of a proof, whether one is found with the requested power
     margins: tuple[PlannedMargin, ...]
     cost: float  # of the margins: how much more of the objective than the best rule without
     limiting: Goal | None  # the goal that is the least sure to hold
@@ -176,6 +93,7 @@ class Plan:
     confidence: float
     audit_confidence: float
     power: float
+    is_proof: bool = False
 
     @property
     def rows(self) -> int | None:
@@ -209,15 +127,15 @@ class Plan:
             f"All goals together: {_count(self.rows)} rows." if self.rows else "No number of rows is enough for all."
         )
         notes = [f"{number}: {one.reason}." for number, one in enumerate(self.goals, start=1) if one.reason]
+        what = f"{'a proof with ' * self.is_proof}margins of at most {self.margin:g} at a confidence of"
         return "\n".join([
-            f"Rows for margins of at most {self.margin:g} at a confidence of {self.confidence:g}, and rows of an audit",
-            f'at {self.audit_confidence:g} that then says "holds" with a probability of {self.power:g}:',
+            f"Rows for {what} {self.confidence:g}, and rows of an audit",
+            f'at {self.audit_confidence:g} that says "holds" of a goal that does with a probability of {self.power:g}:',
             "",
             text_table([heads, *lines], "<<>>"),
             *notes,
             enough,
             *self._limits(),
-            *self._audits(),
             "",
             text_table([["rows", "reached", "cost", *numbers], *steps], "><>" + ">" * len(numbers)),
         ])  # fmt: skip
@@ -234,17 +152,12 @@ class Plan:
             return [f"{sentence}: no goal has a margin."]
         return [f"{sentence}: {last.limiting} limits it. The population nearly misses it. Loosen its bound."]
 
-    def _audits(self) -> list[str]:
-        """Return why some goals have no number of rows for an audit, in a sentence."""
-        margins = [one for point in self.points for one in point.margins if one.margin is not None]
-        if all(one.audit_rows is not None for one in margins):
-            return []
-        holds = f"Where an audit has no number (-), the goal itself holds with less than {self.power:g}"
-        return [f"{holds}, whatever the audit: lower power, or raise confidence."]
-
     def as_dict(self) -> dict[str, Any]:
         """Return all numbers as plain data, for JSON."""
-        options = {name: getattr(self, name) for name in ("margin", "confidence", "audit_confidence", "power", "rows")}
+        options = {
+            name: getattr(self, name)
+            for name in ("margin", "confidence", "audit_confidence", "power", "is_proof", "rows")
+        }
         points = [
             point._asdict()
             | {"margins": [_plain(one) for one in point.margins]}
@@ -286,7 +199,7 @@ def plan(
     scores: Any = None,
     *,
     margin: float = 0.02,
-    confidence: float = 0.9,
+    confidence: float | Proof = 0.9,
     audit_confidence: float = 0.95,
     power: float = 0.8,
     rows: ArrayLike | None = None,
@@ -303,7 +216,7 @@ def plan(
 ) -> Plan:
     """Return how many rows goals need, for margins of at most ``margin`` and for an audit that says "holds".
 
-    Nothing is trained. Two classes, one score.
+    Nothing is trained. One model: a score of two classes, or probabilities of more.
 
     Parameters
     ----------
@@ -311,18 +224,18 @@ def plan(
         As for ``GoalClassifier``.
     y : array of shape (n_samples,), optional
         The labels of a pilot: rows of the population that the scoring model was not trained on, some hundreds or more.
-    scores : array of shape (n_samples,), dict of arrays by dataset, or AssumedScores
-        The scores of the pilot, higher for the positive class; a dict where goals refer to other datasets. Or
-        assumptions, without ``y``.
+    scores : array of shape (n_samples,) or (n_samples, n_classes), dict of arrays by dataset, or AssumedScores
+        The scores of the pilot, higher for the positive class; of more than two classes their probabilities. A dict
+        where goals refer to other datasets. Or assumptions, without ``y``.
     margin : float, default=0.02
         How far a value that is aimed at may lie inside of the bound of its goal, in the units of the goal.
-    confidence : float in (0, 1), default=0.9
-        With which all goals hold together on new rows: as for ``GoalClassifier``.
+    confidence : float in (0, 1) or Proof, default=0.9
+        With which all goals hold together on new rows: as for ``GoalClassifier``. With ``Proof(0.9)`` the rows are
+        those of which some prove it, with a probability of ``power``.
     audit_confidence : float in (0, 1), default=0.95
         Of the audit, as for ``certify``: all its verdicts are right together with this probability.
     power : float in (0.5, 1), default=0.8
-        The probability with which the audit says "holds" of a goal. Where the goal itself holds less surely, no number
-        of rows is enough: keep it below ``confidence``.
+        The probability with which the audit says "holds" of a goal that does hold on the population.
     rows : array of int, optional
         For how many rows to choose on the margins are computed. Default: eight numbers from 300 to 1,000,000.
     sensitive_features, baseline, sample_weight, ids, datasets
@@ -351,17 +264,18 @@ def plan(
     >>> assumed = cp.AssumedScores(base_rate=0.2, recall=0.8, false_positive_rate=0.1)
     >>> print(cp.plan("recall >= 0.7", scores=assumed, rows=[1000, 10_000]))
     Rows for margins of at most 0.02 at a confidence of 0.9, and rows of an audit
-    at 0.95 that then says "holds" with a probability of 0.8:
+    at 0.95 that says "holds" of a goal that does with a probability of 0.8:
     <BLANKLINE>
        goal            rows  audit rows
-    1  recall >= 0.7  5,200      83,000
+    1  recall >= 0.7  5,200      31,000
     All goals together: 5,200 rows.
     <BLANKLINE>
       rows  reached    cost  margin 1  audit 1
-     1,000  yes      0.0046    0.0488    6,300
-    10,000  yes      0.0009    0.0140  230,000
+     1,000  yes      0.0046    0.0488    4,200
+    10,000  yes      0.0009    0.0140   66,000
     """
-    margin, confidence = check_positive(margin, "margin"), check_confidence(confidence)
+    margin, is_proof = check_positive(margin, "margin"), isinstance(confidence, Proof)
+    level = confidence.confidence if isinstance(confidence, Proof) else check_confidence(confidence)
     audit_confidence, power = check_confidence(audit_confidence, "audit_confidence"), float(power)
     check_number(power, "power", "(0.5, 1)", "the probability that an audit says holds")
     sizes = _check_rows(rows)
@@ -375,22 +289,39 @@ def plan(
     if y is None or scores is None:
         raise ValueError("A plan needs the labels y and the scores of a pilot, or scores=AssumedScores(...).")
     first = as_numbers(scores[TRAIN] if isinstance(scores, Mapping) and TRAIN in scores else scores, "scores")
-    if first.ndim != 1:
-        raise ValueError(f"scores must hold one number for each row, of shape (n_samples,); got shape {first.shape}.")
     n_classes = len(distinct_labels([as_labels(y)]))
-    if n_classes > _PAIR:
-        raise ValueError(f"A plan is for two classes, which a threshold separates; y holds {n_classes}.")
+    shape = (len(first),) if n_classes <= _PAIR else (len(first), n_classes)
+    if first.shape != shape:
+        what = "one number for each row, of shape (n_samples,)"
+        if n_classes > _PAIR:
+            what = f"the probabilities of the {n_classes} classes that y holds, of shape (n_samples, {n_classes})"
+        raise ValueError(f"scores must hold {what}; got shape {first.shape}.")
     model = GoalClassifier(
         [scores], cv=PREFIT, goals=goals, by=by, objective=objective, deferral=deferral, pos_label=pos_label,
         confidence=None,
     )  # fmt: skip
     columns: dict[str, Any] = {"sensitive_features": sensitive_features, "baseline": baseline, "ids": ids}
-    model.fit(first[:, None], y, sample_weight, datasets=datasets, **columns)
+    model.fit(first.reshape(len(first), -1), y, sample_weight, datasets=datasets, **columns)
     if not model.goals_:
         raise ValueError('A plan needs at least one goal, as in "recall >= 0.9"; got none.')
-    points = _points(model, sizes, confidence, audit_confidence, power, in_folds=in_folds)
+    if is_proof:
+        _refuse_without_proof(model, sample_weight)
+    pilot = Pilot.of(model, in_folds=in_folds)
+    points = _points(pilot, sizes, level, audit_confidence, power, in_folds=in_folds, is_proof=is_proof)
     needs = tuple(_goal_plan(place, points, margin) for place in range(len(model.goals_)))
-    return Plan(needs, points, margin, confidence, audit_confidence, power)
+    return Plan(needs, points, margin, level, audit_confidence, power, is_proof)
+
+
+def _refuse_without_proof(model: GoalClassifier, sample_weight: Any) -> None:
+    kept = model.family_.selection_data
+    if sample_weight is not None:
+        raise ValueError(
+            "A plan of a proof takes rows that weigh the same. Leave out sample_weight, or plan margins, as with "
+            "confidence=0.9."
+        )
+    reason = why_no_proof(goals_to_prove(model.problem().goals, kept), kept)
+    if reason:
+        raise ValueError(f"No number of rows gives a proof, as {reason}.")
 
 
 def _refuse_totals(goals: Sequence[Goal]) -> None:
@@ -403,121 +334,159 @@ def _refuse_totals(goals: Sequence[Goal]) -> None:
 
 
 def _points(
-    model: GoalClassifier,
+    pilot: Pilot,
     sizes: list[int],
     confidence: float,
     audit_confidence: float,
     power: float,
     *,
     in_folds: bool,
+    is_proof: bool,
 ) -> tuple[PlanPoint, ...]:
-    """Return the choice with margins for each number of rows."""
-    known, problem = model.family_.selection_data, model.problem()
-    n_pilot = known.answers.tables[TRAIN].n_samples
-    codes = model.groups_.codes_of_each(known.answers.tables)
-    fine = _spread_rows(known, codes, -(-_FINE // n_pilot))._replace(has_fold_scores=in_folds)
-    train = fine.answers.tables[TRAIN]
-    ranked = rank(fine, find_groups(problem.by, train))
-    plain, points = ranked.as_cuts(model.rules_), []
-    level = float(ndtri(1.0 - (1.0 - audit_confidence) / len(problem.goals)))  # the goals share the risk
+    """Return the choice with margins, or of what is proven, for each number of rows."""
+    points, goals = [], pilot.problem.goals
+    level = float(ndtri(1.0 - (1.0 - audit_confidence) / len(goals)))  # the goals share the risk
+    share = share_to_test(len(goals), of_folds=in_folds)
     for size in sizes:
-        cuts = follow_cuts(ranked, problem, plain, size / train.n_samples)
-        rule, safe = cuts.safe_rule(confidence)
-        checks = ranked.predictions_of(rule).answers.checks(problem.goals, np.ones(1))
-        described = describe_margins(safe, checks)
-        shown, true, errors = _repeat_choice(cuts.path, safe)
+        wide = {}
+        if is_proof and pilot.has_thresholds:  # rules are traced from farther inside, in standard errors of few rows
+            wide["targets"] = traced_targets((1.0 - share) / share) / np.sqrt(1.0 - share)
+        rules, candidates = pilot.find(row_factor=size / pilot.n_rows, **wide)
+        path = follow_targets(candidates.table, candidates.problem)
+        safe = path.safe_rule(confidence, np.inf if is_proof else candidates.most_cost)
+        described = describe_margins(safe, pilot.checks(rules, safe.place))
+        is_reached, cost = described.confidence is not None, safe.cost
+        repeated = _repeat_choice(path, safe)
+        if is_proof:
+            repeated = _repeat_proof(path, confidence, share, fills=pilot.has_thresholds)
+            is_reached = len(repeated.costs) >= power * _N_RESAMPLES
+            cost = float(repeated.costs.mean()) if repeated.costs.size else 0.0
         margins = []
         for place, (one, part) in enumerate(zip(described.margins, safe.margins, strict=True)):
-            if one.standard_error is None or not part.slack:
-                margins.append(PlannedMargin(one.goal, one.value, None, None, None, one.reason))
+            if one.standard_error is None or part.standard_error is None or not repeated.costs.size:
+                margins.append(PlannedMargin(one.goal, one.value, None, None, None, one.reason or "nothing is proven"))
                 continue
-            unit = abs((one.value - one.bound) / part.slack)  # a ratio is multiplied through by its denominator
-            width, error = float(unit * shown[:, place].mean()), float(unit * errors[:, place].mean())
-            audits = _audit_rows(true[:, place], errors[:, place], size, level, power, in_folds=in_folds)
-            margins.append(PlannedMargin(one.goal, one.bound - one.goal.sign * width, width, error, audits))
-        is_reached = described.confidence is not None
-        points.append(PlanPoint(size, is_reached, tuple(margins), safe.cost, described.limiting, described.is_costly))
+            unit = one.standard_error / part.standard_error  # a ratio is multiplied through by its denominator
+            width, error = (float(unit * numbers[:, place].mean()) for numbers in (repeated.shown, repeated.errors))
+            true, errors = repeated.true[:, place], repeated.errors[:, place]
+            audits = _audit_rows(true, errors, size, level, power, in_folds=in_folds and not is_proof)
+            without = unit * _slack_without(path, place, safe.target)
+            aimed_at = one.bound - one.goal.sign * width
+            margins.append(PlannedMargin(one.goal, aimed_at, width, error, audits, without=without))
+        points.append(PlanPoint(size, is_reached, tuple(margins), cost, described.limiting, described.is_costly))
     return tuple(points)
 
 
-def _repeat_choice(path: TargetPath, safe: SafeRule) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what the choice on resamples comes to: slack there, slack on all rows, and standard errors.
+class Repeated(NamedTuple):
+    """What the choice on resamples leads to, for the part of each goal that is closest to its bound there."""
 
-    Each is of shape (n_resamples, n_goals), of the part of a goal that is closest to its bound on the resample.
-    """
-    problem, table, random = path.problem, path.table, path.problem.random
-    goals = list(problem.by_goal().values())
-    if not random.size:  # no goal has a margin
-        nothing = np.zeros((1, len(goals)))
-        return nothing, nothing, nothing
-    repeated = []
+    shown: FloatArray  # (n_resamples, n_goals): slack on the resample
+    true: FloatArray  # on all rows
+    errors: FloatArray
+    costs: FloatArray  # (n_resamples,): how much more of the objective than the best rule
+
+    @classmethod
+    def of(cls, path: TargetPath, chosen: list[tuple[int, FloatArray]]) -> "Repeated":
+        """Return what rules come to, each with the slack of all rules on its resample."""
+        own_parts, rules = list(path.problem.by_goal().values()), [rule for rule, _ in chosen]
+        worst = np.array([
+            [int(own[slack[own, rule].argmin()]) if own.size else 0 for own in own_parts] for rule, slack in chosen
+        ], dtype=np.int64).reshape(len(rules), len(own_parts))  # fmt: skip
+        at, true = np.array(rules, dtype=np.int64)[:, None], path.z * path.errors
+        plain = path.now.cost[path.now.best(np.array([-np.inf]))[0]]
+        costs = path.now.cost[rules] - plain
+        if not path.problem.random.size:  # no goal has a margin
+            nothing = np.zeros(worst.shape)
+            return cls(nothing, nothing, nothing, costs)
+        shown = np.array([slack[own, rule] for own, (rule, slack) in zip(worst, chosen, strict=True)])
+        return cls(shown.reshape(worst.shape), true[worst, at], path.errors[worst, at], costs)
+
+    def towards(self, other: "Repeated", parts: FloatArray) -> "Repeated":
+        """Return the same of rules that lie some part of the way to others."""
+        pairs = zip(self, other, strict=True)
+        shown, true, errors, costs = (one + (parts * (two - one).T).T for one, two in pairs)
+        return Repeated(shown, true, errors, costs)
+
+
+def _repeat_choice(path: TargetPath, safe: SafeRule) -> Repeated:
+    """Return what the choice on resamples leads to, with the target that one rule has."""
+    problem, table, random, chosen = path.problem, path.table, path.problem.random, []
     for sums in table.resamples(_N_RESAMPLES, np.random.default_rng(1), problem.persons):
         for values in np.round(table.values(table.shares(sums)), _DIGITS):
             slack = -values[random]
-            ranking = problem.rank_values(values, slack / path.errors)._replace(cost=path.now.cost)
-            rule = int(ranking.best(np.array([safe.target]))[0])
-            worst = [int(own[slack[own, rule].argmin()]) if own.size else 0 for own in goals]
-            repeated.append((slack[worst, rule], (path.z * path.errors)[worst, rule], path.errors[worst, rule]))
-    shown, true, errors = np.array(repeated).transpose(1, 0, 2)
-    return shown, true, errors
+            ranking = problem.rank_values(values, slack / path.errors).with_cost(table.cost)
+            chosen.append((int(ranking.best(np.array([safe.target]))[0]), slack))
+    return Repeated.of(path, chosen)
 
 
-def _spread_rows(known: ScoreTable, codes: Mapping[str, IntArray], n_copies: int) -> ScoreTable:
-    """Return scores with ``n_copies`` rows for each, spread evenly over those of its neighbours of its class and group.
+def _repeat_proof(path: TargetPath, confidence: float, share: float, *, fills: bool) -> Repeated:
+    """Return what the choice of a proven rule leads to on those pairs of resamples that prove one.
 
-    Scores that several rows share stay as they are: the model has no finer ones there. Lists stay too.
+    Between traced thresholds others are tested too where ``fills``; rates there are taken to lie on a line.
     """
-    tables, scores, persons = dict(known.answers.tables), dict(known.scores), known.persons
-    for name, table in known.answers.tables.items():
-        if n_copies == 1 or not table.population:
-            continue
-        own = known.scores[name][:, 0]
-        levels, inverse, counts = np.unique(own, return_inverse=True, return_counts=True)
-        # In normal scores of the ranks, as the tails of plain scores would be moved outwards.
-        normal = ndtri((np.cumsum(counts) - counts / 2) / own.size)
-        x, at = normal[inverse.ravel()], (np.arange(n_copies) + 0.5) / n_copies
-        labels = np.zeros(own.size) if table.y is None else (table.y == known.answers.positive.labels[1])
-        spread = np.repeat(x[:, None], n_copies, axis=1)
-        for cell in np.unique(2 * codes[name] + labels):
-            rows = np.flatnonzero(2 * codes[name] + labels == cell)
-            rows = rows[np.argsort(own[rows], kind="stable")]
-            reach = max(round(_REACH * rows.size**0.8), 1)
-            places = np.arange(rows.size)
-            # As far to the left as to the right, so that the ends of the scores stay where they are.
-            reaches = np.minimum(reach, np.minimum(places, rows.size - 1 - places))
-            low, high = x[rows[places - reaches]], x[rows[places + reaches]]
-            wide = low[:, None] + at * (high - low)[:, None]
-            # With the mean and the deviation of before (Silverman and Young 1987): else classes would overlap more.
-            scale = x[rows].std() / wide.std() if wide.std() > 0 else 1.0
-            spread[rows] = x[rows].mean() + scale * (wide - wide.mean())
-        is_tied = counts[inverse.ravel()] > 1
-        spread = np.interp(np.where(is_tied[:, None], x[:, None], spread), normal, levels)
-        places = np.repeat(np.arange(own.size), n_copies)
-        tables[name], scores[name] = table.only(places), spread.reshape(-1, 1)
-        if name == TRAIN and persons is not None:  # each copy of a person is another one
-            persons = (persons[:, None] + np.arange(n_copies) * (persons.max() + 1)).ravel()
-    weight = None if known.sample_weight is None else np.repeat(known.sample_weight, n_copies)
-    groups = None if known.groups is None else np.repeat(known.groups, n_copies)
-    answers = replace(known.answers, tables=tables)
-    return known._replace(scores=scores, answers=answers, sample_weight=weight, groups=groups, persons=persons)
+    problem, random, cost = path.problem, path.problem.random, path.now.cost
+    parts = [problem._replace(row_factor=problem.row_factor * part) for part in (1.0 - share, share)]
+    parts[1] = parts[1]._replace(error_factors={})  # the deciding model scores the test rows
+    tables = [part.table(path.table.rules) for part in parts]
+    errors = [np.sqrt(table.variances(random, path.shares)) for table in tables]
+    # Counts are whole numbers, and exact tests allow for half of a row.
+    passing = ndtri(confidence) * errors[1] + 0.5 / parts[1].least_rows(tables[1])[:, None]
+    fixed = np.flatnonzero([not part.is_random for part in problem.parts])
+    targets, best = traced_targets((1.0 - share) / share), float(cost[path.now.best(np.array([-np.inf]))[0]])
+    found: list[tuple[tuple[int, FloatArray], tuple[int, FloatArray], float]] = []
+    rng = np.random.default_rng(1)
+    for sums in zip(*(table.resamples(_N_RESAMPLES, rng, problem.persons) for table in tables), strict=True):
+        drawn = (table.values(table.shares(own)) for table, own in zip(tables, sums, strict=True))
+        for traced, tested in zip(*drawn, strict=True):
+            is_met = np.asarray((traced[fixed] <= problem.allowed[fixed]).all(axis=0))
+            ranking = problem.rank_values(traced, -traced[random] / errors[0]).with_cost(path.table.cost)
+            places = list(dict.fromkeys(ranking._replace(is_met=is_met).best(targets).tolist()))
+            room = (-tested[random] - passing)[:, places]
+            n_passed = int(np.append((room < 0).any(axis=0), True).argmax())
+            if not n_passed or not is_met[places[n_passed - 1]]:
+                continue
+            one = places[n_passed - 1]
+            other, part = one, 0.0
+            if fills and n_passed < len(places):
+                before, after = room[:, n_passed - 1], room[:, n_passed]
+                other, part = places[n_passed], float((before / np.maximum(before - after, before + _TINY)).min())
+            if cost[one] + part * (cost[other] - cost[one]) <= best + most_rise(best):
+                shown = -((1.0 - share) * traced + share * tested)[random]
+                found.append(((one, shown), (other, shown), part))
+    last, following = (Repeated.of(path, [pair[place] for pair in found]) for place in (0, 1))  # type: ignore[misc]
+    return last.towards(following, np.array([part for _, _, part in found]))
+
+
+def _slack_without(path: TargetPath, goal: int, target: float) -> float:
+    """Return how far inside a goal is where it is not asked for: at the best rule for the others, or one as cheap."""
+    problem, own, cost = path.problem, path.problem.by_goal()[goal], path.now.cost
+    others = np.flatnonzero([part.goal != goal for part in problem.parts])
+    values = path.table.values(path.shares)
+    is_met = np.asarray((values[others] <= problem.allowed[others]).all(axis=0))
+    risk = ndtr(-np.delete(path.z, own, axis=0)).sum(axis=0)
+    rule = int(path.now._replace(risk=risk, is_met=is_met).best(np.array([target]))[0])
+    as_cheap = is_met & (risk <= max(risk[rule], ndtr(-target))) & (np.round(cost - cost[rule], _DIGITS) <= 0)
+    return float((path.z * path.errors)[own].min(axis=0)[as_cheap].max())
 
 
 def _audit_rows(
     slack: FloatArray, errors: FloatArray, rows: int, level: float, power: float, *, in_folds: bool
 ) -> int | None:
-    """Return how many rows an audit needs to say "holds" with a probability of ``power``; None where none are enough.
+    """Return how many rows an audit needs to say "holds" with a probability of ``power`` of a goal that does hold.
 
     The slacks are those of a goal on the population, at rules that were chosen on ``rows`` rows, where standard errors
     are ``errors``; they are taken to be normal. The bound of an audit lies ``level`` standard errors from its estimate.
+    None: the largest audit that is tried is too small.
     """
     own = float(np.sqrt((errors**2).mean()))
     shift = own * FOLD_SHIFT / np.hypot(1.0, FOLD_SHIFT) if in_folds else 0.0
     of_row = np.sqrt((own**2 - shift**2) * rows)
     spread = np.hypot(slack.std(), shift)
+    needed = power * float(ndtr(slack.mean() / max(spread, _TINY)))
 
     def surplus(log_rows: float) -> float:
         error = of_row * np.exp(-log_rows / 2)
-        return float(ndtr((slack.mean() - level * error) / np.hypot(error, spread))) - power
+        return float(ndtr((slack.mean() - level * error) / np.hypot(error, spread))) - needed
 
     most = np.log(_MOST_AUDITED)
     if surplus(most) < 0:
@@ -529,26 +498,25 @@ def _goal_plan(place: int, points: tuple[PlanPoint, ...], most: float) -> GoalPl
     """Return how many rows a goal needs for its margin, between the numbers of rows that were tried."""
     margins = [point.margins[place] for point in points]
     goal, last = margins[-1].goal, points[-1]
-    widths = np.array([one.margin for one in margins], dtype=np.float64)
-    if np.isnan(widths[-1]):
+    if margins[-1].margin is None:
         return GoalPlan(goal, None, None, f"no margin, as {margins[-1].reason}")
+    widths = np.array([np.nan if one.margin is None else one.margin for one in margins])
+    enough = np.maximum(most, _FREE * np.array([one.without for one in margins]))
     first = _from_there_on([
-        point.is_reached and (one.is_distant or width <= most)
-        for point, one, width in zip(points, margins, widths.tolist(), strict=True)
+        point.is_reached and width <= allowed for point, width, allowed in zip(points, widths, enough, strict=True)
     ])  # fmt: skip
     if first is None:
         reason = f"its margin is {widths[-1]:.3g} at {last.rows:,} rows" if last.is_reached else ""
         return GoalPlan(goal, None, None, reason)
     rows, audits = float(points[first].rows), margins[first].audit_rows
-    if margins[first].is_distant:
-        return GoalPlan(goal, two_digits(rows), audits, "it is met by more than chance can undo")
-    if first and points[first - 1].is_reached and widths[first - 1] > most:
-        ends = np.log([points[first - 1].rows, rows])
-        rows = float(np.exp(np.interp(-np.log(most), -np.log(widths[first - 1 : first + 1]), ends)))
+    reason = "the objective and the other goals keep it farther inside" if enough[first] > most else ""
+    if first and points[first - 1].is_reached and widths[first - 1] > enough[first - 1]:
+        ends, excess = np.log([points[first - 1].rows, rows]), np.log(widths / enough)[first - 1 : first + 1]
+        rows = float(np.exp(np.interp(0.0, -excess, ends)))
         before = margins[first - 1].audit_rows
         if audits is not None and before is not None:
             audits = two_digits(np.exp(np.interp(np.log(rows), ends, np.log([before, audits]))))
-    return GoalPlan(goal, two_digits(rows), audits)
+    return GoalPlan(goal, two_digits(rows), audits, reason)
 
 
 def _plain(one: GoalPlan | PlannedMargin) -> dict[str, Any]:

@@ -188,6 +188,7 @@ def plan(
     group: Annotated[list[str] | None, Several] = None,
     margin: float = 0.02,
     confidence: float | None = None,
+    proof: Annotated[bool, Flag] = False,
     audit_confidence: float | None = None,
     power: float = 0.8,
     rows: Annotated[list[int] | None, Several] = None,
@@ -225,10 +226,12 @@ def plan(
         How far inside of its bound a goal may aim.
     confidence
         With which all goals hold together on new rows. Default: that of the goals file, else 0.9.
+    proof
+        Plan the rows of which some prove that the goals hold, as choose --proof and proof = true in a goals file do.
     audit_confidence
         Of the audit. Default: that of the goals file, else 0.95.
     power
-        The probability with which the audit says "holds" of a goal.
+        The probability with which the audit says "holds" of a goal that does hold.
     rows
         A number of rows to choose on that is looked at; give the option once for each. Default: eight from 300 to
         1,000,000.
@@ -242,7 +245,7 @@ def plan(
         check_place(curve, read=table, option="--curve")
         if curve.suffix.lower() not in _FIGURES:
             raise ValueError(f"--curve must end with one of {', '.join(_FIGURES)}; got {curve}.")
-    options: dict[str, Any] = {"margin": margin, "power": power, "rows": rows}
+    options: dict[str, Any] = {"margin": margin, "power": power, "rows": rows, "proof": proof}
     levels = {"confidence": confidence, "audit_confidence": audit_confidence}
     options |= {name: level for name, level in levels.items() if level is not None}
     assumed = assume(base_rate, recall, false_positive_rate, group or ())

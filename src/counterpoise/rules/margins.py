@@ -140,6 +140,10 @@ class RuleRanking(NamedTuple):
     risk: FloatArray  # the sum of the probabilities that goals fail, as if the slack were that of new rows
     is_met: BoolArray  # whether all goals are met on the rows
 
+    def with_cost(self, cost: FloatArray | None) -> "RuleRanking":
+        """Return the same with the costs of a table, where it knows more of them than values on the rows."""
+        return self if cost is None else self._replace(cost=cost)
+
     def best(self, targets: FloatArray) -> IntArray:
         """Return for each target the rule of least cost whose risk is small enough; else that of least risk."""
         risk = np.where(self.is_met, self.risk, self.risk + _UNMET)
@@ -226,8 +230,7 @@ class MarginProblem(NamedTuple):
             few = np.sqrt(n_persons / max(n_persons - 1, 0.5))
             errors = errors * np.maximum(few * factor, 1.0)[:, None]
         z = -values[random] / errors
-        ranking = self.rank_values(values, z)
-        return ranking if table.cost is None else ranking._replace(cost=table.cost), z, errors
+        return self.rank_values(values, z).with_cost(table.cost), z, errors
 
     def rank_values(self, values: FloatArray, z: FloatArray) -> RuleRanking:
         """Return what decides about rules, given their values of all functions, and the slack of goals."""

@@ -103,7 +103,7 @@ def _imbalance(n_goals: int) -> float:
     return float(ndtri(0.5 ** (1 / n_goals)))
 
 
-def _targets(ratio: float) -> FloatArray:
+def traced_targets(ratio: float) -> FloatArray:
     """Return the margins of the rules to trace, from large to small, on so many times the number of test rows."""
     unit = math.sqrt(ratio)  # a standard error on the test rows
     return np.asarray(np.arange(_TRACED[1] + _PASSED * unit, _TRACED[0], -_STEP * unit))
@@ -223,8 +223,8 @@ def prove(
     """
     kept = family.selection_data
     tables, risk = kept.answers.tables, 1.0 - level
-    goals = [goal for goal in problem.goals if _is_of_population(goal, tables)]
-    reason = _why_no_proof(goals, kept)
+    goals = goals_to_prove(problem.goals, kept)
+    reason = why_no_proof(goals, kept)
     if reason:
         return None, GoalProof(level, 0, (), reason=reason)
     parts = split_rows(tables, kept.test_rows, min(share_to_test(len(goals)), most_tested))
@@ -233,7 +233,7 @@ def prove(
     best = None
     if least >= _LEAST_ROWS:
         try:
-            targets = _targets(parts.traced[TRAIN].size / n_rows)
+            targets = traced_targets(parts.traced[TRAIN].size / n_rows)
             traced = trace(family.only(parts.traced).prepared(problem), targets)
         except (InfeasibleGoals, NoRows):  # on fewer rows than all
             traced = []
@@ -309,11 +309,13 @@ def rows_for_proof(least: float, confidence: float, n_goals: int, n_rows: int, *
     return two_digits(n_rows * max((margin / least) ** 2, _MORE))  # as many as there are were not enough
 
 
-def _is_of_population(goal: Goal, tables: Mapping[str, Table]) -> bool:
-    return any(tables[name].population for name in goal.datasets)
+def goals_to_prove(goals: Iterable[Goal], kept: Any) -> list[Goal]:
+    """Return the goals that are about samples of a population."""
+    tables = kept.answers.tables
+    return [goal for goal in goals if any(tables[name].population for name in goal.datasets)]
 
 
-def _why_no_proof(goals: Sequence[Goal], kept: Any) -> str:
+def why_no_proof(goals: Sequence[Goal], kept: Any) -> str:
     """Return why no number of rows gives a proof; an empty text where there may be one."""
     if not goals:
         return "the goals are about lists of rows and no samples"

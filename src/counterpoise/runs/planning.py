@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from counterpoise.classifiers.planning import AssumedScores, Plan, plan
+from counterpoise.classifiers.pilots import AssumedScores
+from counterpoise.classifiers.planning import Plan, plan
 from counterpoise.goals import as_goals
 from counterpoise.goals.expressions import terms_of
-from counterpoise.rules.options import as_groups
+from counterpoise.rules.options import Proof, as_groups
 from counterpoise.rules.scores.table import BASELINE
 from counterpoise.runs.errors import DataError
 from counterpoise.runs.goals_file import goals_of, read_goals_file
@@ -24,6 +25,7 @@ def plan_file(
     score: str | None = None,
     ids: str | None = None,
     assumed: AssumedScores | None = None,
+    proof: bool = False,
     **options: Any,
 ) -> Plan:
     """Return how many rows the goals of a goals file need; nothing is trained.
@@ -42,6 +44,8 @@ def plan_file(
         The column of the pilot that identifies people, where some have several rows.
     assumed : AssumedScores, optional
         In the place of a pilot.
+    proof : bool, default=False
+        Whether the rows are those that a proof takes; a goals file with ``proof = true`` asks for it too.
     **options
         As for ``plan``; the confidences are by default those of the file.
 
@@ -66,12 +70,13 @@ def plan_file(
     if path is None:
         if assumed is None:
             raise ValueError("A pilot needs a goals file, which names its columns; got none.")
-        return plan(as_goals(list(goals)), scores=assumed, **options)
+        return plan(as_goals(list(goals)), scores=assumed, **_with_proof(options, proof=proof))
     settings = read_goals_file(path)
     chosen = as_goals(list(goals)) if goals else goals_of(settings)
     options = {"audit_confidence": settings.audit_confidence, **_rules(settings), **options}
     if settings.confidence != "none":
         options.setdefault("confidence", settings.confidence)
+    options = _with_proof(options, proof=proof or settings.proof)
     if assumed is not None:
         missing = [name for name in as_groups(options["by"]).names if name not in assumed.groups]
         if missing:
@@ -135,6 +140,10 @@ def _number(text: str, option: str) -> float:
     except ValueError:
         example = "sex=F:0.33,M:0.67" if option == "group" else "0.2, or by group F:0.1,M:0.3"
         raise ValueError(f"--{option} must be numbers, as in {example}; got {text!r}.") from None
+
+
+def _with_proof(options: dict[str, Any], *, proof: bool) -> dict[str, Any]:
+    return options | {"confidence": Proof(options.get("confidence", Proof().confidence))} if proof else options
 
 
 def _rules(settings: RunSettings) -> dict[str, Any]:

@@ -25,12 +25,13 @@ Empirical Bernstein bounds (Maurer and Pontil 2009) hold under the same conditio
 """
 
 import math
+from functools import cache
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betainc, betainccinv
+from scipy.special import betainc, betainccinv, ndtri
 
 from counterpoise._base.checks import (
     EQUAL,
@@ -212,7 +213,8 @@ class _Wealth(NamedTuple):
 
 __all__ = ["Bounds", "binomial_bounds", "rows_needed", "weighted_mean_bounds"]
 
-_HALVINGS = 16  # of the interval in which the end of a sum of two shares lies: its margin is then known to four digits
+_STEPS = 2**16  # in the interval in which the end of a sum of two shares lies: its margin is then known to four digits
+_LEAST_TAIL = 1e-300  # whose normal quantile is a number
 _GUARD = 0.05  # part of the risk for the interval in which one of two shares is looked for
 _GRID_CELLS, _CHUNKS = 32, 160  # of that interval, and of the counts it makes likely: more cost more and give little
 _NEVER = 5.0  # square roots of the number of trials, by which a count differs with probability 2e-22 (Hoeffding)
@@ -459,23 +461,32 @@ def upper_sum_of_two(one: ScaledShare, other: ScaledShare, risk: float) -> float
     left = (observation - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
     room = np.floor(other.trials * (left + _ROUNDING * most / other.factor))
 
-    def is_rejected(theta: float) -> bool:
-        """Bound the probability of a sum as small as seen, over all shares whose sum is theta, by the risk."""
+    level = float(ndtri(risk * (1.0 - _GUARD)))
+
+    @cache
+    def excess(theta: float) -> float:
+        """Bound the probability of a sum as small as seen, over all shares whose sum is theta: theta is rejected at 0.
+
+        It is compared with the risk as normal quantiles, which are nearly straight in theta.
+        """
         low, high = ((theta - one.factor * ends) / other.factor for ends in (edges[1:], edges[:-1]))
         possible = (low <= 1.0) & (high >= 0.0)
         own = reached[possible]
         tails = _cdf(room, other.trials, np.maximum(low[possible, None], 0.0))
         outside = own[:, 0] + 1.0 - own[:, -1]
         largest = (outside + (np.diff(own, axis=1) * tails).sum(axis=1)).max(initial=0.0)
-        return bool(largest <= risk * (1.0 - _GUARD))
+        return float(ndtri(np.clip(largest, _LEAST_TAIL, 1.0 - _ROUNDING))) - level
 
     low, high = observation, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
-    while high < most and not is_rejected(high):  # rare: two separate bounds are nearly always farther out
+    while high < most and excess(high) > 0:  # rare: two separate bounds are nearly always farther out
         low, high = high, min(2.0 * high - observation, most)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_rejected(middle) else (middle, high)
-    return high
+    step = (high - low) / _STEPS
+    if excess(low) <= 0 or excess(high) > 0:
+        return low if excess(low) <= 0 else high
+    end = float(brentq(excess, low, high, xtol=step))
+    while excess(end) > 0:  # the end that is found may be on either side
+        end += step
+    return min(end, high)
 
 
 def _chunks(edges: FloatArray, n_trials: float) -> FloatArray:

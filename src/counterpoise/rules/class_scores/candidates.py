@@ -60,12 +60,15 @@ def with_proven_class_rule(
 
 
 def find_class_candidates(
-    scores: CalibratedScores, problem: Problem, plain: Choice
+    scores: CalibratedScores, problem: Problem, plain: Choice, row_factor: float = 1.0
 ) -> tuple[list[ClassRule], Candidates]:
-    """Return the rules to choose among, given the best one without margins, and what they come to."""
+    """Return the rules to choose among, given the best one without margins, and what they come to.
+
+    With a ``row_factor`` that is on so many times the rows.
+    """
     family, (best,) = ClassFamily(scores), plain.rules
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
-    inside = _margin_problem(scores, problem, best, limits.budget)
+    inside = _margin_problem(scores, problem, best, limits.budget)._replace(row_factor=row_factor)
     program, tier = mean_program(family, problem.objective, limits)
     rules = _at_prices(program, tier, best, plain.multipliers)
     n_rows = sum(len(part) for part in scores.codes.values())
