@@ -45,10 +45,12 @@ class People(NamedTuple):
     said: np.ndarray
     columns: dict[str, np.ndarray]
     deferred: Any = None  # what is said of those that are deferred, where some are
+    largest_value: float | None = None  # of the columns of amounts
 
     def table(self, rows: Any = slice(None)) -> Table:
         """Return some of the people as goals see them."""
-        return Table(None, self.y[rows], {name: values[rows] for name, values in self.columns.items()})
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return Table(None, self.y[rows], columns, largest_value=self.largest_value)
 
     def audited(self, goal: Goal, rows: Any = slice(None)) -> GoalAudit:
         """Return what some of the people show about a goal."""
@@ -77,7 +79,7 @@ def wrong_verdicts(people: People, left: str, sense: str, confidence: float) -> 
     found = [people.audited(probe, rows) for rows in drawn]
     above = np.array([truth.estimate - one.high for one in found])
     below = np.array([one.low - truth.estimate for one in found])
-    holds, fails = (above, below) if sense == "<=" else (below, above)
+    holds, fails = (below, above) if sense == ">=" else (above, below)
     return {away: (int((holds >= away).sum()), int((fails > away).sum())) for away in DISTANCES}
 
 
