@@ -4,8 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from counterpoise import certify
+from counterpoise import GoalClassifier, certify
 from counterpoise.auditing.audit import audit
 from counterpoise.auditing.selective_labels import Measure
 from counterpoise.goals import Table, parse_goal
@@ -137,3 +138,22 @@ def test_texts_and_missing_labels():
     assert row.low < 2 / 4 < 3 / 4 < row.high
     (row,) = certify(np.array(answers), "selection_rate >= 0.5", y=["good", "bad"] * 60, pos_label="good")
     assert row.estimate == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize("labels", [[0.0, 1.0, np.nan] * 20, ["no", "yes", None] * 20])
+def test_a_fit_says_which_goals_such_rows_allow(labels):
+    X = np.arange(60.0)[:, None]
+    y = np.array(labels, dtype=float if labels[0] == 0 else object)
+    with pytest.raises(
+        ValueError, match=r"20 of 60 are missing .* need no labels, such as selection_rate\(everybody\)"
+    ):
+        GoalClassifier(LogisticRegression()).fit(X, y)
+    known = ~np.array([one is None or one != one for one in labels])  # noqa: PLR0124 - NaN
+    goal = "selection_rate(everybody) <= 0.5"
+    model = GoalClassifier(LogisticRegression(), goals=goal, confidence=None, pos_label=labels[1], random_state=0)
+    own = y[known].astype(int if labels[0] == 0 else str)
+    model.set_params(pos_label=own[1]).fit(X[known], own, datasets={"everybody": Table(X)})
+    assert (model.predict(X) == own[1]).mean() <= 0.5
+    model.set_params(goals="recall(everybody) >= 0.5")
+    with pytest.raises(ValueError, match="Dataset 'everybody' needs labels"):
+        model.fit(X[known], own, datasets={"everybody": Table(X)})

@@ -17,7 +17,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.capacity import decide_top
 from counterpoise.goals import GoalCheck, Table
 from counterpoise.goals.expressions import amount_columns
-from counterpoise.goals.tables import with_train
+from counterpoise.goals.tables import count_missing, with_train
 from counterpoise.rules.cautions import (
     check_problem,
     warn_of_margins,
@@ -695,6 +695,14 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         X, labels = as_rows(X), np.asarray(column_or_1d(y, warn=True))
         if len(labels) != n_rows(X):
             raise ValueError(f"y must hold one label for each of the {n_rows(X)} rows of X; got {len(labels)}.")
+        n_missing = count_missing(labels) if labels.dtype.kind in "fO" else 0
+        if n_missing:
+            raise ValueError(
+                f"y must hold a label for each row; {n_missing} of {len(labels)} are missing (NaN or None). Fit on the "
+                "rows with a label, and pass all rows as datasets={'everybody': Table(X)}: goals on everybody can be on "
+                "rates that need no labels, such as selection_rate(everybody). Rates that need them cannot be "
+                "estimated on everybody; audit(..., labelled=...) bounds them, whatever the labels are."
+            )
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)

@@ -305,6 +305,7 @@ def audit(
     confidence: float | None = None,
     defer_label: str | None = None,
     proxy: Annotated[list[str] | None, Several] = None,
+    labelled: str | None = None,
     impact: Annotated[bool, Flag] = False,
     score: str | None = None,
     unknown: Annotated[list[str] | None, Several] = None,
@@ -356,6 +357,9 @@ def audit(
     proxy
         A group column that is not known, and for each group the column of its probability, as
         race=black:p_black,white:p_white; goals may then name the groups. Give the option once for each column.
+    labelled
+        The column that says of which rows the label is known (true or false), as of loans that were granted. Rates that
+        depend on other labels have no estimate, and bounds that hold whatever these are.
     impact
         Print selection rates and impact ratios in the layout of Local Law 144, which defines no mark to pass.
     score
@@ -391,7 +395,7 @@ def audit(
         "defer_label": defer_label,
     }
     of_goals |= {"largest_weight": largest_weight, "largest_value": largest_value, "strict": strict or None}
-    of_goals["proxy"] = proxy
+    of_goals |= {"proxy": proxy, "labelled": labelled}
     _refuse_options(of_goals if impact else of_impact | {"output": output}, impact=impact)
     if impact:
         options = {"positive": positive, "confidence": confidence, **of_impact}
@@ -400,6 +404,25 @@ def audit(
     if target is None or prediction is None or not goal:
         raise ValueError("An audit of goals needs --target, --prediction and --goal. For impact ratios pass --impact.")
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
+
+    if labelled is not None:
+        others = {"--groups": groups, "--baseline": baseline, "--defer-label": defer_label, "--proxy": proxy}
+        given = [name for name, value in {**others, "--report": report}.items() if value]
+        if given:
+            raise ValueError(
+                f"With --labelled the audit is of the goals alone, because other numbers need the labels of all rows. "
+                f"Leave {given[0]} out."
+            )
+        from counterpoise.runs.some_labels import audit_some_labels  # noqa: PLC0415 - heavy
+
+        with csv.reading():
+            done = audit_some_labels(
+                table, target=target, prediction=prediction, labelled=labelled, goals=goal, weights=weights,
+                positive=positive, confidence=confidence, largest_weight=largest_weight,
+                largest_value=read_limits(largest_value),
+            )  # fmt: skip
+        shown.answer(audit_text(done), audit_words(done))
+        return NOT_MET if strict and not done.holds else DONE
     from counterpoise.runs.tables import audit_table  # noqa: PLC0415
 
     with csv.reading():
