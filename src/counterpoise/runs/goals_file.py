@@ -425,8 +425,8 @@ def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers:
         yield (
             key,
             (
-                f"the rows of a goals file are split, and the goal {short(goal, _SHOWN)} compares them with twins, which "
-                "are not split with them. Fit a GoalClassifier in Python, and pass the twins as datasets."
+                f"the rows of a goals file are split, and the goal {short(goal, _SHOWN)} compares them with twins, "
+                "which are not split with them. Fit a GoalClassifier in Python, and pass the twins as datasets."
             ),
         )
     for name in goal.datasets:
