@@ -699,8 +699,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if n_missing:
             raise ValueError(
                 f"y must hold a label for each row; {n_missing} of {len(labels)} are missing (NaN or None). Fit on "
-                "the rows with a label, and pass all rows as datasets={'everybody': Table(X)}: goals on everybody can be "
-                "on rates that need no labels, such as selection_rate(everybody). Rates that need them cannot be "
+                "the rows with a label, and pass all rows as datasets={'everybody': Table(X)}: goals on everybody can "
+                "be on rates that need no labels, such as selection_rate(everybody). Rates that need them cannot be "
                 "estimated on everybody; audit(..., labelled=...) bounds them, whatever the labels are."
             )
         if labels.dtype.kind == "f":
