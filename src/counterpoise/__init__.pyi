@@ -24,6 +24,7 @@ from counterpoise.boosting.margin_boost import RQPBoostClassifier as RQPBoostCla
 from counterpoise.boosting.stopping import Stopping as Stopping
 from counterpoise.boosting.vadaboost import EBBoostClassifier as EBBoostClassifier
 from counterpoise.boosting.vadaboost import VadaBoostClassifier as VadaBoostClassifier
+from counterpoise.classifiers.alternatives import alternatives as alternatives
 from counterpoise.classifiers.constrained import ConstrainedClassifier as ConstrainedClassifier
 from counterpoise.classifiers.goal import GoalClassifier as GoalClassifier
 from counterpoise.classifiers.mixture import MixtureClassifier as MixtureClassifier

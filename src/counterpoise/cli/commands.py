@@ -435,6 +435,69 @@ def compare(
 
 
 @command
+def alternatives(
+    run: Path,
+    /,
+    *,
+    disparity: str | None = None,
+    incumbent: Literal["plain", "rule", "deployed"] | None = None,
+    other: Annotated[list[Path] | None, Parameter(negative="")] = None,
+    by: Annotated[list[str] | None, Parameter(negative="")] = None,
+    within: float = 0.01,
+    points: int = 9,
+    confidence: float = 0.95,
+    html: Path | None = None,
+    table: Annotated[Path | None, Parameter(name="--csv")] = None,
+    shown: Out = PRINTED,
+) -> None:
+    """Search for less discriminatory alternatives: rules with less disparity at nearly the same performance.
+
+    Every threshold of every model of the run is a candidate; by default decisions are blind to groups. Prints the
+    alternatives near the incumbent with intervals on the test rows, and what is proven not to exist.
+
+    Parameters
+    ----------
+    run
+        A run folder.
+    disparity
+        A column of groups, such as sex, or a phrase, such as "min_ratio(selection_rate, by=sex)". Default: that of the
+        first goal that has one, else the first column of groups.
+    incumbent
+        What alternatives are compared with. Default: the deployed model where its predictions are known, else plain,
+        the best model at its usual threshold; rule is that of the run.
+    other
+        The folder of a further run on the same data, as one trained inside goals; give the option once for each.
+    by
+        A column that rules may use; give the option once for each. Default: none.
+    within
+        How much worse than the incumbent an alternative may perform.
+    points
+        Number of bounds on the disparity.
+    confidence
+        With which all intervals hold together.
+    html
+        Where the report goes as a page.
+    table
+        Where all numbers go as a CSV file.
+    """
+    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
+
+    for place, option in ((html, "--html"), (table, "--csv")):
+        if place is not None:
+            check_place(place, option=option)
+    options: dict[str, Any] = {"disparity": disparity, "incumbent": incumbent, "within": within, "n_points": points}
+    found = runs.alternatives_run(runs.open_run(run), others=other or (), by=by or (), confidence=confidence, **options)
+    if html is not None:
+        from counterpoise.report.page import write_page  # noqa: PLC0415
+
+        write_page(found, html)
+    if table is not None:
+        write_output(table, found.as_csv().encode())
+    written = [f"{name}: {place}" for name, place in (("page", html), ("table", table)) if place is not None]
+    shown.answer("\n".join([str(found), *written]), found.as_dict() | {"page": html, "table": table})
+
+
+@command
 def report(
     run: Path,
     /,
@@ -461,6 +524,37 @@ def report(
 
     path = pages.write_report(runs.open_run(run).folder, output)
     shown.answer(f"report: {path}", {"report": path})
+
+
+@command
+def pack(
+    run: Path,
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    disparity: str | None = None,
+    within: float = 0.01,
+    shown: Out = PRINTED,
+) -> None:
+    """Write the validation file of a run: a folder that stands on its own, without any row of data.
+
+    It holds a model card, the goals and where they came from, the audit, less discriminatory alternatives, what was
+    tried, versions and checksums, as Markdown, HTML and, where Chromium is installed, PDF.
+
+    Parameters
+    ----------
+    run
+        A run folder. Its data files must be where they were.
+    output
+        A new folder. It appears whole or not at all.
+    disparity
+        What alternatives have less of, as for alternatives. Default: as there.
+    within
+        How much worse than the incumbent an alternative may perform.
+    """
+    packed = pages.write_pack(runs.open_run(run), output, disparity=disparity, within=within)
+    text = [f"{len(packed.files)} files in {packed.folder}", *packed.missing.values()]
+    shown.answer("\n".join(text), packed._asdict())
 
 
 @command

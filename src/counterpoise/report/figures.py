@@ -291,6 +291,28 @@ def frontier_figure(
     return draw(name, f"The {least} against the bound of {text}", f"{values}.", fill)
 
 
+def alternatives_figure(
+    name: str, series: Mapping[str, Sequence[tuple[Dot, Dot]]], disparity: str, performance: str
+) -> Markup:
+    """Draw performance against disparity, both with intervals where there are some."""
+
+    def fill(ax: Any) -> None:
+        for (label, pairs), colour, marker in zip(series.items(), SERIES, "Do^", strict=False):
+            across, up = ([pair[place] for pair in pairs] for place in (0, 1))
+            places = [dot.value for dot in across], [dot.value for dot in up]
+            ends = [np.abs([[dot.value - dot.low, dot.high - dot.value] for dot in dots]).T for dots in (across, up)]
+            if all(np.isfinite(end).all() for end in ends):
+                ax.errorbar(*places, xerr=ends[0], yerr=ends[1], fmt="none", color=colour, alpha=0.35, linewidth=0.8)
+            ax.plot(*places, linestyle="none", marker=marker, markersize=4, color=colour, label=label)
+        ax.set_xlabel(textwrap.fill(shorten(disparity, 2 * _LABEL + _UPRIGHT), 2 * _LABEL), parse_math=False)
+        ax.set_ylabel(textwrap.fill(shorten(performance, 2 * _UPRIGHT), _UPRIGHT), parse_math=False)
+        ax.legend(frameon=False, fontsize="small")
+
+    dots = [(label, pair) for label, pairs in series.items() for pair in pairs]
+    values = "; ".join(f"{label}: {number(one.value)}, {number(other.value)}" for label, (one, other) in dots)
+    return draw(name, f"{performance} against {disparity}", f"{values}.", fill, height=2.6)
+
+
 def some(points: Sequence[tuple[float, float, float]], most: int = 5) -> list[tuple[float, float, float]]:
     """Return a few of many points: the ends and some between."""
     places = np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))

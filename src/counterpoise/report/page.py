@@ -8,6 +8,7 @@ from counterpoise.runs.folder import DONE, REPORT, check_place, write_output
 from counterpoise.runs.result import RESULT, RunResult, read_result
 
 if TYPE_CHECKING:
+    from counterpoise.classifiers.alternatives import Alternatives
     from counterpoise.runs.compare import Comparison
     from counterpoise.runs.monitoring import MonitorSummary
 
@@ -65,25 +66,36 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     return write_page(read_result(folder / RESULT), folder / REPORT if output is None else Path(output))
 
 
-def write_page(shown: "RunResult | Comparison | ImpactRatios | MonitorSummary", output: str | Path) -> Path:
-    """Write the page of a result, a comparison, impact ratios or a monitored run, and return its path."""
+def write_page(
+    shown: "RunResult | Comparison | ImpactRatios | MonitorSummary | Alternatives", output: str | Path
+) -> Path:
+    """Write the page of a result, a comparison, impact ratios, a monitored run or alternatives; return its path."""
     path = Path(output)
     check_place(path)  # before figures are drawn for it
     try:
-        from counterpoise.report import contents  # noqa: PLC0415 - needs optional packages
-        from counterpoise.runs.compare import Comparison  # noqa: PLC0415 - heavy
-
-        if isinstance(shown, RunResult):
-            page = contents.render(shown)
-        elif isinstance(shown, ImpactRatios):
-            page = contents.render_impact(shown)
-        elif isinstance(shown, Comparison):
-            page = contents.render_comparison(shown)
-        else:
-            page = contents.render_monitoring(shown)
+        page = page_of(shown)
     except ModuleNotFoundError as error:
         raise ImportError(
             f'A report needs jinja2 and matplotlib: pip install "counterpoise[cli]" ({error}).'
         ) from error
     write_output(path, page.encode("utf-8", errors="replace"))  # a lone surrogate is no text
     return path
+
+
+def page_of(shown: "RunResult | Comparison | ImpactRatios | MonitorSummary | Alternatives") -> str:
+    """Return the page of a value that has one."""
+    from counterpoise.report import contents  # noqa: PLC0415 - needs optional packages
+    from counterpoise.runs.compare import Comparison  # noqa: PLC0415 - heavy
+
+    if isinstance(shown, RunResult):
+        return contents.render(shown)
+    if isinstance(shown, ImpactRatios):
+        return contents.render_impact(shown)
+    if isinstance(shown, Comparison):
+        return contents.render_comparison(shown)
+    from counterpoise.classifiers.alternatives import Alternatives  # noqa: PLC0415 - heavy
+    from counterpoise.report.alternatives import alternatives_document  # noqa: PLC0415 - as above
+
+    if isinstance(shown, Alternatives):
+        return alternatives_document(shown).html()
+    return contents.render_monitoring(shown)
