@@ -259,20 +259,21 @@ def alternatives(
     ...     X[:4000], y[:4000], sensitive_features={"sex": sex[:4000]}
     ... )
     >>> found = alternatives(model, X[4000:], y[4000:], disparity="sex", sensitive_features={"sex": sex[4000:]})
-    >>> len(found.near)
+    >>> len(found.near), found.near[0].classifier.groups_.by
+    (6, ())
     """
     columns: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
     held_out = None
     if X is not None:
         table = Table(X, y, sensitive_features, baseline, **columns)
-        held_out = HeldOut(X, table, {"sensitive_features": sensitive_features, "baseline": baseline})
+        held_out = MeasuredRows(X, table, {"sensitive_features": sensitive_features, "baseline": baseline})
     elif y is not None:
         raise ValueError("You passed y without X. Pass the held-out rows and their labels, or neither.")
-    search = Search.of(model, disparity, by)
+    search = AlternativeSearch.of(model, disparity, by)
     return search_alternatives(search, held_out, incumbent, others or {}, within, n_points, confidence)
 
 
-class HeldOut(NamedTuple):
+class MeasuredRows(NamedTuple):
     """Rows that no model was trained or chosen on."""
 
     X: Any  # as the classifier takes it
@@ -288,8 +289,8 @@ class Chosen(NamedTuple):
 
 
 def search_alternatives(
-    search: "Search",
-    held_out: HeldOut | None,
+    search: "AlternativeSearch",
+    held_out: MeasuredRows | None,
     incumbent: Any,
     others: Mapping[str, Any],
     within: float,
@@ -343,7 +344,7 @@ def search_alternatives(
     )
 
 
-class Search(NamedTuple):
+class AlternativeSearch(NamedTuple):
     """The rules of a classifier that minimise its performance, and a disparity to bound."""
 
     model: Any  # the classifier with blind rules and without the bound
@@ -353,7 +354,7 @@ class Search(NamedTuple):
     by: tuple[str, ...]
 
     @classmethod
-    def of(cls, model: Any, disparity: Any, by: Any) -> "Search":
+    def of(cls, model: Any, disparity: Any, by: Any) -> "AlternativeSearch":
         """Return the search among the thresholds of a classifier."""
         if not hasattr(model, "rules_") or not hasattr(model, "names_"):
             raise TypeError(
@@ -401,7 +402,7 @@ class Search(NamedTuple):
         """Return bounds in order."""
         return sorted(rules, key=lambda bound: self.goal.sign * bound)
 
-    def find_incumbent(self, incumbent: Any, held_out: HeldOut | None) -> Any:
+    def find_incumbent(self, incumbent: Any, held_out: MeasuredRows | None) -> Any:
         """Return the classifier that a word stands for, or what was passed in its place."""
         if not isinstance(incumbent, str):
             return incumbent
@@ -501,7 +502,7 @@ class Search(NamedTuple):
             text.replace(number, name, 1) if number in text else f"{name}: {text}" for name, text, number in rules
         )
 
-    def notes(self, held_out: HeldOut | None) -> Iterator[str]:
+    def notes(self, held_out: MeasuredRows | None) -> Iterator[str]:
         """Yield what must be known to read the numbers."""
         if held_out is None:
             yield "There are no held-out rows: all numbers are of the rows that the rules were chosen on, and flatter."
@@ -512,7 +513,7 @@ class Search(NamedTuple):
             yield f"{_listed(seen)} is a feature of the models: the thresholds are blind to it, the scores are not."
 
     def measure_held_out(
-        self, points: list[Alternative], deciders: list[Any], held_out: HeldOut, risk: float
+        self, points: list[Alternative], deciders: list[Any], held_out: MeasuredRows, risk: float
     ) -> list[Alternative]:
         """Return the alternatives with estimates and intervals on held-out rows, right together but for the risk."""
         rows = self.model.check_predict_input(held_out.X)
@@ -528,7 +529,7 @@ class Search(NamedTuple):
             measured.append(point._replace(**fields))
         return measured
 
-    def _decide(self, decider: Any, held_out: HeldOut, outputs: Any) -> PreparedPredictions:
+    def _decide(self, decider: Any, held_out: MeasuredRows, outputs: Any) -> PreparedPredictions:
         """Return the decisions of a classifier about the held-out rows, or those that were passed in its place."""
         X, table, inputs = held_out
         if self._is_own(decider):

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from counterpoise.classifiers.alternatives import DEPLOYED, Alternatives, HeldOut, Search, search_alternatives
+from counterpoise.classifiers.alternatives import (
+    DEPLOYED,
+    Alternatives,
+    AlternativeSearch,
+    MeasuredRows,
+    search_alternatives,
+)
 from counterpoise.goals.expressions import WorstOf
 from counterpoise.runs.decisions import decide_rows, decision_inputs, final_estimator, has_rules, seen_by_last
 from counterpoise.runs.errors import DataError
@@ -62,12 +68,12 @@ def alternatives_run(
     if disparity is None and not any(isinstance(goal.left, WorstOf) and goal.left.sense for goal in estimator.goals_):
         columns = list(run.settings.data.groups)
         disparity = columns[0] if columns else None
-    search = Search.of(estimator, disparity, by)
+    search = AlternativeSearch.of(estimator, disparity, by)
     if part is None:
         chosen = "plain" if incumbent is None else incumbent
         return search_alternatives(search, None, chosen, {}, within, n_points, confidence)
     chosen = (DEPLOYED if part.baseline is not None else "plain") if incumbent is None else incumbent
-    held_out = HeldOut(seen_by_last(model, part.X), part.table(), decision_inputs(part))
+    held_out = MeasuredRows(seen_by_last(model, part.X), part.table(), decision_inputs(part))
     decisions = {Path(place).name: _decisions_of(open_run(place), part) for place in others}
     return search_alternatives(search, held_out, chosen, decisions, within, n_points, confidence)
 
