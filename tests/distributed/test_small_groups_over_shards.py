@@ -45,6 +45,25 @@ def test_rows_of_groups_are_counted_over_shards_as_on_one_machine(weights):
         over_shards("max_difference(positive_rate, by=sex, min_rows=500) <= 0.02", weights)
 
 
+@pytest.mark.parametrize("average", [False, True])
+def test_strata_are_those_of_one_machine(average):
+    job = np.where(np.arange(N_ROWS) % 3 == 0, "cook", "NA")
+    words = ", average=True" if average else ""
+    goals = f"max_difference(positive_rate, by=sex, within=job{words}, min_rows=30) <= 0.02"
+    twin = GoalClassifier([SCORE], goals=goals, **SETTINGS).fit(X, Y, sensitive_features={"sex": SEX, "job": job})
+
+    def name_columns(shard):
+        shard["columns"] = {name: shard.pop(name) for name in ("sex", "job")}
+
+    parts = {"X": X, "y": Y, "sex": SEX, "job": job, "scores": SCORE[:, None]}
+    with opened("threads", cut(3, **parts)) as shards:
+        shards.change("columns", name_columns)
+        model = mix_over(GoalClassifier([SCORE], goals=goals, **SETTINGS), shards)
+    np.testing.assert_allclose(model.value_, twin.value_, atol=2e-4)
+    assert model.check_goals()[0].left_out == twin.check_goals()[0].left_out
+    assert model.check_goals()[0].holds
+
+
 def test_rows_of_groups_are_counted_in_files(tmp_path):
     class Scorer:
         classes_ = np.array([0, 1])

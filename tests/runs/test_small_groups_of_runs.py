@@ -43,7 +43,7 @@ def test_a_run_lists_the_groups_that_goals_leave_out_and_reads_equalities(folder
     assert left_out.startswith("sex=X (")
     assert "max_difference(positive_rate, by=sex, min_rows=40) <= 0.4: left out: sex=X (" in str(run.summary())
     page = write_report(run.folder).read_text()
-    assert f"Left out of the train rows, as too small: {left_out}" in page
+    assert f"Left out of the train rows: {left_out}" in page
     assert "Its numbers are distances from what the rate must be equal to, and its bound is the tolerance" in page
 
 

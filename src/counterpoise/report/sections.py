@@ -129,7 +129,7 @@ def _goal_notes(goal: GoalResult, parsed: Any) -> list[str]:
     notes += [f"It cannot be measured on the {split} rows: {note}." for split, note in notes_by_split.items() if note]
     for split in goal.splits:
         if goal.on(split).left_out:
-            notes.append(f"Left out of the {split} rows, as too small: {', '.join(goal.on(split).left_out)}.")
+            notes.append(f"Left out of the {split} rows: {', '.join(goal.on(split).left_out)}.")
     if parsed is not None and parsed.is_equality:
         notes.append("Its numbers are distances from what the rate must be equal to, and its bound is the tolerance.")
     return [*notes, *([_BOTH_SIDES] if parsed is not None and parsed.right.terms else [])]
