@@ -5,10 +5,12 @@ import pytest
 from counterpoise.runs.tables import choose_table
 from tests.cli.loan_tables import GOALS, loans
 
+DRAWN = {"alpha": 0.5, "decision": "sticky", "confidence": None}
+
 
 def test_what_is_told_of_chosen_rules_does_not_depend_on_their_key(tmp_path):
     loans(2000).to_csv(tmp_path / "loans.csv", index=False)
-    asked = {"target": "paid", "scores": ["p"], "by": ["sex"], "goals": GOALS, "alpha": 0.5, "decision": "sticky"}
+    asked = {"target": "paid", "scores": ["p"], "by": ["sex"], "goals": GOALS, **DRAWN}
     one, other = (choose_table(tmp_path / "loans.csv", tmp_path / f"{key}.json", key=key * 20, **asked) for key in "ab")
     assert len(one.rules.rules) > 1
     assert one.answers.result.table() == other.answers.result.table()
@@ -23,7 +25,7 @@ def test_the_positive_class_may_be_the_first_one(tmp_path):
     frame, told = loans(2000), {}
     for name, words in {"second": {0: "no", 1: "yes"}, "first": {0: "z", 1: "a"}}.items():
         frame.assign(paid=frame["paid"].map(words)).to_csv(tmp_path / "loans.csv", index=False)
-        asked = {"target": "paid", "scores": ["p"], "by": ["sex"], "goals": GOALS, "alpha": 0.5, "decision": "sticky"}
+        asked = {"target": "paid", "scores": ["p"], "by": ["sex"], "goals": GOALS, **DRAWN}
         asked["positive"] = words[1]
         found = choose_table(tmp_path / "loans.csv", tmp_path / f"{name}.json", key="k" * 20, **asked)
         assert len(found.rules.rules) > 1

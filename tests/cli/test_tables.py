@@ -329,6 +329,6 @@ def test_goals_that_cannot_hold_end_with_code_1(capsys):
     assert not Path("new.json").exists()
     assert "A way out, as options:" in told
     (kept, _), (new, _) = re.findall(r'--goal "(.*)"    # instead of (.*)', told)
-    mixed = ["choose", "loans.csv", "--target", "paid", "--score", "p", "--decision", "sticky"]
+    mixed = ["choose", "loans.csv", "--target", "paid", "--score", "p", "--decision", "sticky", "--confidence", "none"]
     assert main([*mixed, "--goal", goals[3], "--goal", kept, "-o", "a"]) == 0
     assert main([*mixed, "--goal", goals[1], "--goal", new, "-o", "b"]) == 0

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, total
-from tests.tiers import some_fast
+from tests.tiers import slow, some_fast
 
 
 class Score(ClassifierMixin, BaseEstimator):
@@ -210,7 +210,7 @@ def test_the_best_mixture_is_that_of_a_program_written_out(seed):
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e160, 1e300])
-@pytest.mark.parametrize("decision", ["fixed", "sticky"])
+@pytest.mark.parametrize("decision", ["fixed", slow("sticky")])
 def test_margins_of_amounts_do_not_depend_on_the_unit_of_money(unit, decision):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))

@@ -13,6 +13,7 @@ from counterpoise import Deferral, GoalClassifier, Groups, MixtureClassifier, lo
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.rules.cautions import MissedGoals
 from counterpoise.rules.scores.capacity import Batch, find_quotas
+from tests.tiers import some_fast
 
 
 class FirstColumn:
@@ -118,7 +119,7 @@ def small_problem(seed):
     return model, names, batch, int(rng.integers(0, n_batch + 1)), force
 
 
-@pytest.mark.parametrize("first", range(0, 200, 20))
+@pytest.mark.parametrize("first", some_fast(range(0, 200, 20)))
 def test_quotas_are_those_of_a_brute_force(first):
     n_infeasible = 0
     for seed in range(first, first + 20):

@@ -28,6 +28,7 @@ COST, ALPHA, N_ROWS = 0.2, 0.3, 1200
 DEFERRAL = "deferral = { cost = 0.2 }"
 FILE = """
 alpha = 0.3
+confidence = "none"
 goals = ["defer_rate <= 0.1", "max_difference(defer_rate, by=sex) <= 0.02"]
 [data]
 files = "loans.csv"
@@ -208,7 +209,6 @@ def test_one_rule_defers_too_and_without_draws(folder, tmp_path):
         (DEFERRAL, 'deferral = { cost = 0.2, label = ["a"] }', "label .*must be a text or a number"),
         (DEFERRAL, "deferral = { cots = 0.2 }", "deferral: unknown key 'cots'. Did you mean 'cost'"),
         (DEFERRAL, "deferral = 0.2", r"deferral is a table, as in deferral = \{ cost = 0.2 \}; got 0.2"),
-        ("cv = 3", 'objective = "decided_error_rate"', "is a ratio"),
         ('name = "goals"\nmodels = [{ name = "logistic" }]', 'name = "lpboost"', "unknown parameter of lpboost"),
         (
             "max_difference(defer_rate, by=sex) <= 0.02",
