@@ -573,5 +573,5 @@ def _check_amounts(columns: Iterable[str], limits: Any) -> None:
         if limits is None or (isinstance(limits, dict) and column not in limits):
             raise ValueError(
                 f"Goals that count amounts need the largest amount that a row can ever have: pass "
-                f"largest_value={{{column!r}: ...}} to Monitor."
+                f"largest_value={{{column!r}: ...}} to Monitor, or set data.largest_value in the goals file of a run."
             )

@@ -47,7 +47,7 @@ class GoalVerdict(NamedTuple):
             values[name] = values[name] if math.isfinite(values[name]) else None
         for name in ("failed_at", "began", "changed_at"):
             values[name] = None if values[name] is None else values[name].as_record()
-        return {**values, "goal": str(self.goal)}
+        return {**values, "goal": str(self.goal.with_confidence(None))}
 
 
 class Verdicts(tuple[GoalVerdict, ...]):

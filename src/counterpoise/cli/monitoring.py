@@ -1,7 +1,7 @@
 """The command that watches the goals of a run over time."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from counterpoise import runs
 from counterpoise.cli import DONE, NOT_MET
@@ -68,15 +68,14 @@ def monitor(
     with csv.reading():
         summary = runs.monitor_run(opened, batch, name=name, prediction=prediction, ids=ids, time=time)
     page = write_page(summary, opened.folder / MONITOR_PAGE)
-    words = summary.as_dict() | {"page": page}
-    text = f"{summary}\n\npage: {page}"
+    text, words = f"{summary}\n\npage: {page}", summary.as_dict() | {"page": page}
     if propose is not None:
+        shown.say(f"{text}\n")  # the batch is counted, whatever comes of the proposal
+        options: dict[str, Any] = {"output": propose, "max_move": max_move, "churn": churn, "on_event": shown.say}
         with csv.reading():
-            proposal = runs.propose_run(
-                opened, summary, recent or batch, output=propose, max_move=max_move, churn=churn, on_event=shown.say
-            )
-        text, words = f"{text}\n\n{proposal}", words | {"proposal": proposal.as_dict()}
+            proposal = runs.propose_run(opened, summary, recent or batch, **options)
         if proposal.run is not None:
             write_report(proposal.run.folder)
+        text, words = str(proposal), words | {"proposal": proposal.as_dict()}
     shown.answer(text, words)
     return NOT_MET if strict and summary.fails else DONE

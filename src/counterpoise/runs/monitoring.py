@@ -224,11 +224,11 @@ def _new_monitor(run: Run) -> tuple[Monitor, tuple[str, ...]]:
         try:
             Monitor([goal], **options)
         except ValueError as error:  # such as one on a total, or on other rows than those that come
-            notes.append(f"not watched: {error}")
+            notes.append(f"not watched: {str(error).rstrip('.')}")
         else:
             watched.append(goal)
     if not watched:
-        lack = "\n".join(notes) or "the run's goals file has none"
+        lack = "; ".join(notes) or "the run's goals file has none"
         raise ValueError(
             f"A monitor needs at least one goal, as in recall >= 0.8; {lack}. Make a run that has one, without "
             f'training: counterpoise rebalance {run.folder.name} --goal "recall >= 0.8" --output NEW.'
