@@ -21,6 +21,7 @@ from papers.results import read_rows
 from papers.risks_under_shift.page import STUDY as RISKS_UNDER_SHIFT
 from papers.study import TABLE, Study
 from papers.vadaboost.page import STUDY as VADABOOST
+from papers.watching.page import STUDY as WATCHING
 
 _ALL = (
     BOOSTED_CVAR,
@@ -31,6 +32,7 @@ _ALL = (
     HOLDING,
     PROOF,
     RATIOS,
+    WATCHING,
     MIXTURE_GOALS,
     INSIDE_GOALS,
     RISKS_UNDER_SHIFT,

@@ -106,13 +106,12 @@ class _WatchedGoal:
         if self.verdict == FAILS:
             return
         level, sign, bound = -math.log(self.risk), self.goal.sign, self.goal.bound
-        against, is_inside = [-math.inf], []
+        against, holds = [-math.inf], bool(self.limits)
         for limit, weight in zip(self.limits.values(), self.log_weights().tolist(), strict=True):
             outside = sign * (limit.estimate(counted) - bound)
             if outside > 0:
                 against.append(weight + limit.evidence(counted, bound, sign, level - weight))
-            is_inside.append(outside <= 0 and limit.evidence(counted, bound, -sign, level) >= level)
-        holds = bool(is_inside) and all(is_inside)
+            holds = holds and outside <= 0 and limit.evidence(counted, bound, -sign, level) >= level
         self.verdict = FAILS if logsumexp(against) >= level else HOLDS if holds else UNDECIDED
 
 
@@ -174,7 +173,7 @@ class Monitor:
     >>> print(verdicts)
     goal                  estimate     low    high  bound  verdict  since   rows
     positive_rate <= 0.3    0.3617  0.3335  0.3906    0.3  fails    week 4  3000
-    positive_rate <= 0.3: a change was noticed at week 4.
+    positive_rate <= 0.3: a violation since week 4 was noticed at week 4.
     All verdicts, at all times, are right together with confidence 0.95.
     """
 

@@ -23,7 +23,7 @@ from counterpoise.theory.sequential import log_evidence, log_wealth, lower_mean,
 
 LEVELS = np.append(0.0, np.geomspace(1e-4, 1.0, 24))  # of weights; ``spread_over_levels`` says why it is safe
 _DOUBLINGS, _HALVINGS = 24, 16  # of the steps in which the end of a ratio is looked for
-_EXAMINED = 3  # starts of a change
+_EXAMINED, _PROMISING = 3, 2.0  # starts of a change, and standard errors from which on they have some evidence
 _SURE, _TINY = 700.0, 1e-12
 _ROUNDING = 1e-9  # part of the size of a rate
 
@@ -226,7 +226,10 @@ class MonitoredLimit(NamedTuple):
         if len(samples) == 1:
             return np.asarray(log_wealth(samples[0], np.array([total]))[:, 0])
         logs[:] = -math.inf
-        for place in np.argsort(-_scores(samples, total), kind="stable")[:_EXAMINED].tolist() if samples else ():
+        scores = _scores(samples, total) if samples else np.zeros(0)
+        for place in np.argsort(-scores, kind="stable")[:_EXAMINED].tolist():
+            if scores[place] < _PROMISING:
+                break
             own = [sample._replace(counts=sample.counts[place]) for sample in samples]
             logs[place] = log_evidence(own, total, are_disjoint=self.are_disjoint, level=level)
         return logs

@@ -86,8 +86,8 @@ class Verdicts(tuple[GoalVerdict, ...]):
             lines.append([name, *texts, one.verdict, since, str(one.n_rows)])
             if one.worst:
                 notes.append(f"{name}: the estimate is of {one.worst}.")
-            if one.changed_at is not None:
-                notes.append(f"{name}: a change was noticed at {one.changed_at.time}.")
+            if one.changed_at is not None and one.began is not None:
+                notes.append(f"{name}: a violation since {one.began.time} was noticed at {one.changed_at.time}.")
             if one.note:
                 notes.append(f"{name}: {one.note}.")
         return "\n".join([text_table(lines, "<>>>><<>"), *notes, self.promise])

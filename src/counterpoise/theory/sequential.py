@@ -28,12 +28,14 @@ import numpy as np
 from counterpoise._base.types import FloatArray
 from counterpoise.theory.confidence import WeightedSample
 
-__all__ = ["log_evidence", "log_wealth", "lower_mean", "mean_of", "unruled_pairs"]
+__all__ = ["log_evidence", "log_factors", "log_wealth", "lower_mean", "mean_of", "unruled_pairs"]
 
 _STAKES = np.append(0.99 * 0.5 ** np.arange(11.0), 0.0)  # a factor of 2 misses the best one by at most a sixth
 _PRIOR = -math.log(_STAKES.size)
 _NO_GAP = 1e-12  # part of the span: a mean so near the low end leaves no room for any value above it
-_REACH, _POINTS = 7.0, 57  # standard errors around an estimate in which means are looked for closely, and how many
+_POINTS = 57  # means in a cell with the end of an interval
+_NEAR, _AWAY = np.linspace(0.0, 5.0, 21), np.geomspace(5.5, 60.0, 10)  # standard errors around an estimate
+_STEPS = np.concatenate([-_NEAR, _NEAR, -_AWAY, _AWAY])  # at which means are looked for closely
 _ZOOMS = 2  # into the cell with the end of an interval
 _COARSE = 9  # means over the whole span
 _SPLIT, _ROUNDS, _CLOSE = 8, 4, 0.02  # of cells that matter; logarithms to which the least evidence is known
@@ -71,9 +73,7 @@ def log_wealth(sample: WeightedSample, means: FloatArray) -> FloatArray:
     counts = np.atleast_2d(sample.counts)
     gaps = (means - low) / (high - low)
     is_plain = gaps > _NO_GAP
-    ratios = (sample.values - low) / (high - low) / np.where(is_plain, np.minimum(gaps, 1.0), 1.0)[:, None] - 1.0
-    factors = np.log1p(_STAKES[:, None, None] * (sample.weights * ratios))  # (n_stakes, n_means, n_cells)
-    by_stake = factors @ counts.T
+    by_stake = log_factors(sample, means) @ counts.T
     most = by_stake.max(axis=0)
     logs = np.log(np.exp(by_stake - most).sum(axis=0)) + most + _PRIOR  # (n_means, n_samples)
     if not is_plain.all():  # at the low end any value above it is a proof, and below it there is no mean
@@ -81,6 +81,18 @@ def log_wealth(sample: WeightedSample, means: FloatArray) -> FloatArray:
         logs[~is_plain] = np.where(is_above | (gaps[~is_plain, None] < -_NO_GAP), _MOST, 0.0)
     logs = np.minimum(logs, _MOST).T
     return np.asarray(logs if sample.counts.ndim > 1 else logs[0])
+
+
+def log_factors(sample: WeightedSample, means: FloatArray) -> FloatArray:
+    """Return the logarithm of what a row of each cell multiplies the money by, shape (n_stakes, n_means, n_cells).
+
+    The evidence is the average over the stakes. It is right for means above the low end.
+    """
+    low, high = sample.span
+    gaps = (means - low) / (high - low)
+    divisors = np.where(gaps > _NO_GAP, np.minimum(gaps, 1.0), 1.0)
+    ratios = (sample.values - low) / (high - low) / divisors[:, None] - 1.0
+    return np.log1p(_STAKES[:, None, None] * (sample.weights * ratios))
 
 
 def log_evidence(
@@ -208,6 +220,5 @@ def _locate(sample: WeightedSample) -> _Located:
 
 def _edges(places: Sequence[_Located], low: float, high: float) -> FloatArray:
     """Return means between two ends in rising order, many of them near the estimates."""
-    steps = np.linspace(-_REACH, _REACH, _POINTS)
-    near = [place.mean + place.error * steps for place in places]
+    near = [place.mean + place.error * _STEPS for place in places]
     return np.unique(np.clip(np.concatenate([np.linspace(low, high, _COARSE), *near]), low, high))
