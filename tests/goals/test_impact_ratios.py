@@ -171,7 +171,32 @@ def test_names_with_commas_words_of_computers_and_numbers_stay_apart():
     assert [float(row["selection rate"]) for row in rows] == [one.rate for one in result.ratios]
 
 
+def test_tests_of_many_people_are_those_of_scipy():
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(0)
+    for size in (10, 1000, 30_000):
+        for _ in range(8):
+            trials = rng.integers(1, size, 2)
+            hits = rng.binomial(trials, rng.random(2) if size < 30_000 else 0.3 + 0.01 * rng.random(2))
+            answers = np.repeat([1, 0, 1, 0], [hits[0], trials[0] - hits[0], hits[1], trials[1] - hits[1]])
+            result = cp.impact_ratios(answers, np.repeat(["a", "b"], trials), pos_label=1)
+            expected = stats.fisher_exact([hits, trials - hits]).pvalue
+            assert np.nanmin([one.fisher for one in result.ratios]) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 4e307])
+def test_the_unit_of_scores_changes_nothing(unit):
+    rates = [one.rate for one in cp.impact_ratios(np.array([1, 2, 3, 4]) * unit, list("abab"), kind="scores").ratios]
+    assert rates == [0.5, 0.5]
+
+
+def test_words_that_stand_for_no_value_are_unknown():
+    lines = cp.impact_ratios([1, 0, 1, 0], ["(missing)", "(unknown)", None, "a"]).ratios
+    assert [(one.category, one.applicants) for one in lines] == [("a", 1), ("(unknown)", 3)]
+
+
 REFUSED = {
+    "infinite": (([1.0, np.inf], ["a", "b"]), {"kind": "scores"}, "answers must"),
     "missing": (([1, None], ["a", "b"]), {}, "1 of 2 are missing"),
     "length": (([1, 0, 1], ["a", "b"]), {}, "one for each of the 2 people"),
     "several": ((["x", "y", "z"], list("abc")), {}, "Name the decision that selects with pos_label; got 3 decisions"),

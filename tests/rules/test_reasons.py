@@ -87,7 +87,7 @@ def test_nobody_refused_and_groups_without_decisions_are_shown(model):
     taken = [one for one in records if one.decision == 1]
     found = cp.principal_reasons(taken, ["x"] * (len(taken) - 1) + [None])
     assert [(group.adverse, group.reasons) for group in found.groups] == [(0, ())] * 3
-    assert "group=(missing): 0 of 1 decided" in str(found)
+    assert "group=(missing): 0 of 1 with an adverse decision" in str(found)
 
 
 def test_deferred_rows_are_no_decisions():
@@ -116,6 +116,8 @@ def test_what_has_no_reasons_is_refused(model):
         cp.principal_reasons(records, ["F", "M"])
     with pytest.raises(ValueError, match=r"adverse must be one of the decisions \[.*\]; got 'no'"):
         cp.principal_reasons(records, adverse="no")
+    with pytest.raises(ValueError, match="contributions must be finite everywhere; got NaN"):
+        cp.principal_reasons(replace(one, contributions={"a": np.nan}) for one in records)
     with pytest.raises(ValueError, match="n_reasons must"):
         cp.principal_reasons(records, n_reasons=0)
     drawn = cp.GoalClassifier(LogisticRegression(), decision="sticky", alpha=0.3, random_state=0).fit(X, Y)

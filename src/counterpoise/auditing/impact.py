@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betainccinv
+from scipy.special import betainccinv, gammaln
 
-from counterpoise._base.checks import as_numbers, check_choice, check_confidence, check_flag, check_number
+from counterpoise._base.checks import as_numbers, check_choice, check_confidence, check_flag, check_number, value_range
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels, find_classes
-from counterpoise.goals.tables import Table, count_missing
+from counterpoise.goals.tables import MISSING, Table, count_missing
 from counterpoise.goals.terms import text_of
 
 __all__ = ["ImpactRatio", "ImpactRatios", "impact_ratios"]
@@ -38,6 +38,9 @@ _KINDS = ("decisions", "scores")
 _CELLS = 64  # of p-values, in which a pair of rates is looked for
 _MOST_CATEGORIES = 100  # of one table: more are measurements, and not categories of people
 _MOST_COLUMNS = 4  # of which all intersections are shown: 15 tables
+_FAR = 12.0  # standard deviations beyond an outcome, after which others add nothing to its tail
+_SAME = 1e-7  # by which logarithms of probabilities may differ and be one
+_MOST_LOG = 1.0  # more likely outcomes are in no tail
 _UNKNOWN = "(unknown)"
 _HEADS = ("category", "applicants", "selected", "rate", "ratio", "low", "high", "deviations", "fisher", "holm")
 
@@ -200,7 +203,7 @@ def impact_ratios(
     hits, notes = _hits(answers, table.n_samples, kind, pos_label)
     ratios: list[ImpactRatio] = []
     for columns in _tables(table.sensitive_columns, check_flag(intersections, "intersections")):
-        codes, names = _categories(table, columns, frozenset(map(text_of, unknown)))
+        codes, names = _categories(table, columns, frozenset({_UNKNOWN, MISSING, *map(text_of, unknown)}))
         ratios += _table_ratios(" and ".join(columns), codes, names, hits, min_share, exclude_small, 1.0 - confidence)
     return ImpactRatios(tuple(ratios), kind, confidence, (*notes, *_reading(kind, confidence)))
 
@@ -216,12 +219,14 @@ def _hits(answers: ArrayLike, n_samples: int, kind: str, pos_label: Any) -> tupl
     if kind == "scores":
         if pos_label is not None:
             raise ValueError(f"pos_label is for decisions; got {pos_label!r} with kind='scores'.")
-        scores = as_numbers(values, "answers")
-        median = float(np.median(scores))
+        scores = np.sort(as_numbers(values, "answers").astype(np.float64))
+        value_range(scores, "answers", differ=False)  # refuses infinite ones
+        below, above = scores[[(n_samples - 1) // 2, n_samples // 2]].tolist()
+        median = below / 2 + above / 2  # of both middle ones, without overflow
         note = f"A person counts as selected whose score is above {median:g}, the median of these {n_samples} scores."
         n_equal = int((scores == median).sum())
         ties = [f"{n_equal} scores are equal to the median, and not above it."] if n_equal > 1 else []
-        return np.asarray(scores > median), [note, *ties]
+        return np.asarray(values > below), [note, *ties]  # none lies between both
     classes = find_classes([values], pos_label=pos_label)
     if classes.positive is None:
         raise ValueError(
@@ -345,15 +350,12 @@ def _pair_tests(hits: IntArray, trials: IntArray, most: int) -> list[tuple[float
     """Return standard deviations and p-values of Fisher's test, plain and corrected, against the most selected one."""
     if not len(hits):
         return []
-    from scipy.stats import fisher_exact  # noqa: PLC0415 - heavy
-
     n_categories = len(hits)
     values = np.ones((n_categories, n_categories))
     pairs = list(combinations(range(n_categories), 2))
-    misses = trials - hits
     for one, other in pairs:
-        cells = [[hits[one], misses[one]], [hits[other], misses[other]]]
-        values[one, other] = values[other, one] = float(fisher_exact(cells).pvalue)
+        value = _fisher(int(hits[one]), int(trials[one]), int(hits[other]), int(trials[other]))
+        values[one, other] = values[other, one] = value
     corrected = _holm(np.array([values[pair] for pair in pairs]))
     holm = np.ones_like(values)
     for (one, other), value in zip(pairs, corrected.tolist(), strict=True):
@@ -363,6 +365,26 @@ def _pair_tests(hits: IntArray, trials: IntArray, most: int) -> list[tuple[float
     gaps = hits / trials - hits[most] / trials[most]
     deviations = np.divide(gaps, spread, out=np.zeros(n_categories), where=spread > 0)
     return list(zip(deviations.tolist(), values[:, most].tolist(), holm[:, most].tolist(), strict=True))
+
+
+def _fisher(hits: int, trials: int, other_hits: int, other_trials: int) -> float:
+    """Return the two-sided p-value of Fisher's exact test: of all outcomes that are at most as likely as this one."""
+    total, both = hits + other_hits, trials + other_trials
+    mean = trials * (total / both)
+    spread = math.sqrt(mean * (1.0 - total / both) * other_trials / max(both - 1, 1))
+    away = abs(hits - mean) + _FAR * spread + _FAR  # beyond which outcomes are far less likely than this one
+    least, most = max(0, total - other_trials, math.floor(mean - away)), min(trials, total, math.ceil(mean + away))
+    counts = np.arange(least, most + 1.0)
+    logs = -(
+        gammaln(counts + 1.0)
+        + gammaln(trials - counts + 1.0)
+        + gammaln(total - counts + 1.0)
+        + gammaln(other_trials - total + counts + 1.0)
+    )
+    logs -= logs[hits - least]
+    ways = np.exp(np.minimum(logs, _MOST_LOG))
+    tail = float(ways[logs <= _SAME].sum())
+    return min(tail * math.exp(-float(np.logaddexp.reduce(logs))), 1.0)
 
 
 def _holm(values: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import check_count
+from counterpoise._base.checks import check_count, value_range
 from counterpoise._base.text import text_table
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals.tables import Table, group_codes
@@ -59,7 +59,8 @@ class PrincipalReasons(NamedTuple):
     def __str__(self) -> str:
         parts = []
         for group in self.groups:
-            head = f"{group.group}: {group.adverse} of {group.rows} decided {text_of(self.decision)}"
+            decided = "with an adverse decision" if self.decision is None else f"decided {text_of(self.decision)}"
+            head = f"{group.group}: {group.adverse} of {group.rows} {decided}"
             if group.adverse and math.isfinite(group.distance[2]):
                 least, median, most = (f"{one:.4g}" for one in group.distance)
                 head += f"; scores are {median} from the threshold in the median, {least} to {most}"
@@ -122,6 +123,7 @@ def principal_reasons(
     everybody: ...
     """
     check_count(n_reasons, "n_reasons")
+    explanations = list(explanations)
     if not explanations:
         raise ValueError("principal_reasons needs the explanations of at least one row; got none.")
     scores, thresholds = (np.array([getattr(one, name) for one in explanations]) for name in ("score", "threshold"))
@@ -171,11 +173,12 @@ def _groups(explanations: Sequence[Explanation], features: Any) -> list[tuple[st
 
 def _changes(explanations: Sequence[Explanation]) -> tuple[list[str], FloatArray]:
     """Return the features, and what each adds to the score of each row, less its average."""
-    if any(one.contributions is None for one in explanations):
+    if not all(one.contributions for one in explanations):
         return [], np.zeros((len(explanations), 0))
     known = [one.contributions or {} for one in explanations]
     names = list(dict.fromkeys(name for one in known for name in one))
     values = np.array([[one.get(name, 0.0) for name in names] for one in known], dtype=np.float64)
+    value_range(values, "contributions", differ=False)  # refuses NaN
     changes = values - values.mean(axis=0)
     changes[np.abs(changes) <= _ROUNDING * np.abs(values).max(initial=0.0)] = 0.0
     return names, changes
