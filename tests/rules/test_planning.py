@@ -201,6 +201,8 @@ def test_a_proof_that_no_rows_give_is_not_planned():
     proof = {"confidence": cp.Proof(0.9), "rows": [1000]}
     with pytest.raises(ValueError, match=r"takes rows that weigh the same\. Leave out sample_weight"):
         cp.plan("recall >= 0.8", y, scores, sample_weight=np.linspace(1, 2, 500), **proof)
+    equal = cp.plan("recall >= 0.8", y, scores, sample_weight=np.full(500, 2.0), **proof)
+    assert equal.points == cp.plan("recall >= 0.8", y, scores, **proof).points
     with pytest.raises(ValueError, match="No number of rows gives a proof, as tests need independent rows"):
         cp.plan("recall >= 0.8", y, scores, ids=np.arange(500) // 2, **proof)
     with pytest.raises(ValueError, match="No number of rows gives a proof, as no rule can be inside of the bound"):
@@ -250,6 +252,14 @@ def test_scores_with_few_values_keep_them():
     levels = {((np.round(scores) > one) & (y == 1)).sum() / (y == 1).sum() for one in np.unique(np.round(scores))}
     aimed = made.points[0].margins[0].aimed_at
     assert min(abs(aimed - one) for one in levels) < 0.01
+
+
+def test_a_goal_far_inside_at_the_few_thresholds_there_are_takes_no_rows():
+    y, scores = drawn(1000)
+    goals = ["recall >= 0.6", "false_positive_rate <= 0.5"]
+    made = cp.plan(goals, y, np.round(scores), rows=[300, 3000])
+    assert made.goals[1].rows is not None
+    assert made.points[1].margins[1].margin > 0.1
 
 
 def test_a_plan_is_data_and_a_figure(plan):
@@ -337,3 +347,5 @@ def test_a_goal_without_a_margin_has_a_plan_that_says_so(goal):
     assert made.goals[0].rows is None
     assert made.goals[0].reason.startswith("no margin, as")
     assert made.rows is None
+    if "with" in goal:
+        assert cp.plan(goal, scores=scores, rows=[1000], confidence=cp.Proof(0.9)).rows is None

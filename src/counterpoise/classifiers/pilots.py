@@ -121,6 +121,7 @@ class Pilot(NamedTuple):
     find: Callable[..., tuple[Any, Candidates]]  # for so many times the rows: the rules, and what they come to
     predict: Callable[[Any, int], Any]  # what a rule among them decides
     has_thresholds: bool
+    is_fine: bool  # whether there are thresholds between most others
 
     @classmethod
     def of(cls, model: GoalClassifier, *, in_folds: bool) -> "Pilot":
@@ -138,6 +139,7 @@ class Pilot(NamedTuple):
                 partial(find_class_candidates, scores, problem, best),
                 lambda rules, place: scores.predictions_of([rules[place]]),
                 has_thresholds=False,
+                is_fine=False,
             )
         codes = model.groups_.codes_of_each(tables)
         fine = spread_rows(known, codes, -(-_FINE // n_pilot))._replace(has_fold_scores=in_folds)
@@ -150,6 +152,7 @@ class Pilot(NamedTuple):
             partial(find_candidates, ranked, problem, plain),
             lambda rules, place: ranked.predictions_of(rules.only(np.array([place]))),
             has_thresholds=True,
+            is_fine=np.unique(known.scores[TRAIN]).size > n_pilot / 2,
         )
 
     def checks(self, rules: Any, place: int) -> list[GoalCheck]:

@@ -45,6 +45,7 @@ from counterpoise.rules.proving import goals_to_prove, share_to_test, traced_tar
 ROWS = (300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 _N_RESAMPLES = 200  # on which the choice is repeated
 _FREE = 1.1  # times what a margin would be if its goal were not asked for: up to this, the goal takes no rows
+_DISTANT = 3.0  # standard errors: no goal keeps so much for itself
 _MOST_AUDITED = 1e9  # rows of an audit: no more are tried
 _PAIR = 2  # classes
 _TINY = 1e-300
@@ -305,16 +306,16 @@ def plan(
     if not model.goals_:
         raise ValueError('A plan needs at least one goal, as in "recall >= 0.9"; got none.')
     if is_proof:
-        _refuse_without_proof(model, sample_weight)
+        _refuse_without_proof(model)
     pilot = Pilot.of(model, in_folds=in_folds)
     points = _points(pilot, sizes, level, audit_confidence, power, in_folds=in_folds, is_proof=is_proof)
     needs = tuple(_goal_plan(place, points, margin) for place in range(len(model.goals_)))
     return Plan(needs, points, margin, level, audit_confidence, power, is_proof)
 
 
-def _refuse_without_proof(model: GoalClassifier, sample_weight: Any) -> None:
+def _refuse_without_proof(model: GoalClassifier) -> None:
     kept = model.family_.selection_data
-    if sample_weight is not None:
+    if np.ptp(kept.answers.tables[TRAIN].weights()) > 0:
         raise ValueError(
             "A plan of a proof takes rows that weigh the same. Leave out sample_weight, or plan margins, as with "
             "confidence=0.9."
@@ -358,8 +359,8 @@ def _points(
         is_reached, cost = described.confidence is not None, safe.cost
         repeated = _repeat_choice(path, safe)
         if is_proof:
-            repeated = _repeat_proof(path, confidence, share, fills=pilot.has_thresholds)
-            is_reached = len(repeated.costs) >= power * _N_RESAMPLES
+            repeated = _repeat_proof(path, confidence, share, fills=pilot.is_fine)
+            is_reached = path.problem.random.size > 0 and len(repeated.costs) >= power * _N_RESAMPLES
             cost = float(repeated.costs.mean()) if repeated.costs.size else 0.0
         margins = []
         for place, (one, part) in enumerate(zip(described.margins, safe.margins, strict=True)):
@@ -501,7 +502,9 @@ def _goal_plan(place: int, points: tuple[PlanPoint, ...], most: float) -> GoalPl
     if margins[-1].margin is None:
         return GoalPlan(goal, None, None, f"no margin, as {margins[-1].reason}")
     widths = np.array([np.nan if one.margin is None else one.margin for one in margins])
+    errors = np.array([one.standard_error or 0.0 for one in margins])
     enough = np.maximum(most, _FREE * np.array([one.without for one in margins]))
+    enough = np.where(widths > _DISTANT * errors, np.maximum(enough, widths), enough)
     first = _from_there_on([
         point.is_reached and width <= allowed for point, width, allowed in zip(points, widths, enough, strict=True)
     ])  # fmt: skip
