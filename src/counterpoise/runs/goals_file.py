@@ -19,7 +19,7 @@ from counterpoise.persist.file_access import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
-from counterpoise.runs.settings import DataSettings, MethodSettings, RunSettings, is_parquet
+from counterpoise.runs.settings import ChangePlan, DataSettings, MethodSettings, RunSettings, is_parquet
 
 if TYPE_CHECKING:
     from counterpoise.goals import Goal
@@ -329,6 +329,10 @@ def _faults(settings: RunSettings) -> Faults:
         yield ("proof",), 'a proof needs a confidence; got confidence = "none". Set a number such as 0.9.'
     if settings.proof and method.name != GOALS:
         yield ("proof",), f'a proof is of one rule of scores, of the method "goals"; got {method.name!r}. Leave it out.'
+    is_one_rule = method.name == GOALS and method.parameters.get("decision", "fixed") == "fixed" and not defers(method)
+    if settings.change_plan != ChangePlan() and not is_one_rule:
+        message = 'a change plan is for one rule of scores that defers no rows: method "goals", decision "fixed".'
+        yield ("change_plan",), f"{message} Leave it out."
     if settings.goals and method.enforce_goals:
         yield from _goal_method_faults(method)
     for name in settings.datasets:

@@ -212,7 +212,7 @@ class Deployed(NamedTuple):
         if not has_rules(self.model) or is_drawn(self.model) or deferral_of(self.model) is not None:
             raise ValueError(
                 "A change plan is for runs that decide by one rule of scores and defer no rows; this run does not. "
-                "Propose without change_plan, --max-move and --churn."
+                "Propose without --max-move and --churn."
             )
         rows = replace(self.part, y=None, baseline=self.decisions)
         if plan.churn is not None:
