@@ -265,6 +265,7 @@ def rates_by_counting(predicted, labels, baseline, weight):
         "false_discovery_rate": over(fp, tp + fp),
         "false_omission_rate": over(fn, tn + fn),
         "f1_score": over(2 * tp, 2 * tp + fn + fp),
+        "jaccard_score": over(tp, tp + fn + fp),
         "win_loss_ratio": over(wins, losses),
         "win_change_ratio": over(wins, changes),
     }

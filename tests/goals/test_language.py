@@ -246,10 +246,10 @@ WRONG = {
         NoRows,
         r"restricted to sex=F and labelled dog is empty.*Needed by recall\(of=dog, sex=F\)",
     ),
-    "difference of ratios": (
-        "max_difference(precision, by=sex) <= 0.5",
-        TypeError,
-        r"compares ratios.*every_group\(precision, by=sex\)",
+    "difference of ratios without end": (
+        "max_difference(win_loss_ratio, by=sex) <= 0.5",
+        ValueError,
+        r"compares ratios.*every_group\(win_loss_ratio, by=sex\)",
     ),
     "average of ratios": ("macro(precision) >= 0.5", TypeError, r"every_class\(precision\) >= 0.8"),
     "wrong way": ("max_difference(recall, by=sex) >= 0.5", ValueError, "can be bounded with <= only"),

@@ -20,7 +20,7 @@ import numpy as np
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.binding import Views
 from counterpoise.goals.catalogue import needs
-from counterpoise.goals.expressions import Goal, Rate, Ratio, terms_of
+from counterpoise.goals.expressions import ComparedRatios, Goal, Rate, Ratio, terms_of
 from counterpoise.goals.population import GoalOutcome, measure_goal
 from counterpoise.goals.terms import DEFAULT, Dataset, NoRows, RowCount
 
@@ -95,6 +95,8 @@ class Measure(NamedTuple):
         self, goal: Goal, views: Views, predictions: Mapping[str, FloatArray], *, are_drawn: bool
     ) -> GoalOutcome | WorstCaseOutcome:
         """Return the outcome of one part of a goal: a single one where its labels are all known."""
+        if isinstance(goal.left, ComparedRatios):
+            raise NoRows("it compares ratios, which audits of rows without labels do not: audit each ratio by itself")
         sides = [goal.left.numerator, goal.left.denominator] if isinstance(goal.left, Ratio) else [goal.left]
         if not any(needs(side, "label") for side in (*sides, goal.right)):
             return measure_goal(goal, views, predictions, are_drawn=are_drawn)

@@ -33,7 +33,7 @@ from counterpoise.boosting.rules import without_outliers
 from counterpoise.boosting.stopping import check_stopping, stopping_of, warn_of_no_errors
 from counterpoise.classifiers.base import DECISIONS
 from counterpoise.goals import InfeasibleGoals, Rate, Ratio
-from counterpoise.goals.bound_goals import validate_goals
+from counterpoise.goals.bound_goals import refuse_compared, validate_goals
 from counterpoise.rules.choosing import MIXTURES, Problem
 from counterpoise.rules.draws import make_key
 from counterpoise.rules.options import kind_of_decision
@@ -65,7 +65,9 @@ def check_booster(booster: Any) -> None:
             f"A booster trains rounds for a rate or a risk, and {objective} is a ratio. Leave objective out, and call "
             f"rebalance(objective={str(objective)!r}) once the models are trained."
         )
-    if validate_goals(booster.goals, trains=True, defers=False) and not is_optimal:
+    goals = validate_goals(booster.goals, trains=True, defers=False)
+    refuse_compared(goals, "A booster", "leave it out, and call rebalance(goals=...) once the models are trained")
+    if goals and not is_optimal:
         raise ValueError(f"Goals need mixture='optimal', which chooses a mixture that meets them; {got}")
     if booster.budget not in (None, BUDGET) and not is_optimal:  # the default has nothing to limit there
         raise ValueError(f"budget needs mixture='optimal', which chooses a mixture that keeps it; {got}")

@@ -27,6 +27,7 @@ from counterpoise.distributed.boosting import ShardFit, ShardRows, apply_model, 
 from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
 from counterpoise.distributed.rows import CODES, CellAnswers, Cells, TotalFacts, X, find_cells, inspect_rows
 from counterpoise.goals import Goal, Ratio, as_goals
+from counterpoise.goals.bound_goals import refuse_compared
 from counterpoise.goals.tables import group_codes
 from counterpoise.learners.binning import as_floats, as_matrix
 from counterpoise.rules.cautions import check_problem
@@ -53,6 +54,7 @@ from counterpoise.theory.risks import Mean, Risk, RiskRows, WorstGroup
 
 def check_fits_shards(problem: Problem) -> None:
     """Refuse objectives and goals that cannot be computed from sums over shards."""
+    refuse_compared(problem.goals, "A model over shards")
     objective = problem.objective
     if isinstance(objective, Ratio) or (isinstance(objective, Risk) and not _is_of_sums(objective)):
         raise ValueError(

@@ -106,6 +106,12 @@ def check_model(model: Any) -> Any:
             f"{model.objective_}. Call rebalance(objective='error_rate') first, with a goal on the ratio such as "
             f"{model.objective_} {'>=' if is_maximized(model.objective_) else '<='} {model.value_:.2g}."
         )
+    compared = next((goal for goal in model.goals_ if goal.compares_ratios), None)
+    if compared is not None:
+        raise TypeError(
+            f"The explorer solves again as bounds move, for goals that are linear, and {compared} is a search. Call "
+            "rebalance(goals=...) first, with a bound for each ratio, as in every_group(precision, by=sex) >= 0.8."
+        )
     if len(model.classes_) != 2:  # noqa: PLR2004 - what is shown has a positive class
         raise ValueError(
             f"The explorer needs a model of two classes; this one has {len(model.classes_)}: "

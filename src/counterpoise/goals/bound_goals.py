@@ -17,7 +17,7 @@ from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals.binding import BoundRates, Views, bind_rates, name_in_errors
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.equality import Distance
-from counterpoise.goals.expressions import Goal, Rate, Ratio, WorstOf
+from counterpoise.goals.expressions import ComparedRatios, Goal, Rate, Ratio, WorstOf
 from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals, bound_scale, goal_unit
 from counterpoise.goals.parsing import as_goals, as_objective, refuse_deferral
 from counterpoise.goals.population import measure_goal, tighten_goal
@@ -167,6 +167,11 @@ class GoalLimits(NamedTuple):
         check_denominators(parts, views)
         targets = list(parts)
         for place, (part, owner) in enumerate(zip(parts, owners, strict=True)):
+            if part.confidence is not None and part.compares_ratios:
+                raise ValueError(
+                    f"The goal {goals[owner]} compares ratios, and has no tighter bound to choose rules by: leave its "
+                    "confidence out, and set confidence= of the classifier. Audits take it."
+                )
             if part.confidence is not None:
                 with name_in_errors(goals[owner]) if goals[owner].has_parts else nullcontext():
                     targets[place] = tighten_goal(part, measure_goal(part, views, None), risk_of_each(goals)[owner])
@@ -190,11 +195,17 @@ def check_goal_data(goals: Sequence[Goal], views: Views, objective: Rate | Ratio
         targets.append((objective, objective))
     for name, one in targets:
         with name_in_errors(name):
-            for count in (one.linear if isinstance(one, Goal) else one.resolve(views)).row_counts:
+            for count in (count for rate in _linear_rates(one, views) for count in rate.row_counts):
                 if count.positive is not None:
                     views.place(count.called)
                 views.rows(count.rows)
                 views.divisor(count.out_of)
+
+
+def _linear_rates(one: Goal | Rate, views: Views) -> tuple[Rate, ...]:
+    if isinstance(one, Rate):
+        return (one.resolve(views),)
+    return one.left.rates if isinstance(one.left, ComparedRatios) else (one.linear,)
 
 
 def risk_of_each(goals: Sequence[Goal]) -> list[float]:
@@ -209,6 +220,8 @@ def risk_of_each(goals: Sequence[Goal]) -> list[float]:
 def check_denominators(goals: Sequence[Goal], views: Views) -> None:
     """Check that goals on ratios can be multiplied through: no predictions make a denominator negative."""
     ratios = [(goal, goal.left) for goal in goals if isinstance(goal.left, Ratio)]
+    compared = [(goal, goal.left) for goal in goals if isinstance(goal.left, ComparedRatios)]
+    ratios += [(goal, ratio) for goal, left in compared for ratio in (left.one, left.other)]
     if ratios:
         _check_ratios([goal for goal, _ in ratios], [ratio for _, ratio in ratios], views)
 
@@ -256,6 +269,16 @@ def validate_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> 
     return all_goals
 
 
+def refuse_compared(goals: Iterable[Goal], who: str, advice: str = "leave it out") -> None:
+    """Refuse goals on how far ratios are apart, for what needs linear goals."""
+    for goal in goals:
+        if goal.compares_ratios:
+            raise ValueError(
+                f"{who} needs goals that are linear, and {goal} compares ratios: {advice}, or bound each ratio, as in "
+                "every_group(precision, by=sex) >= 0.8."
+            )
+
+
 def check_goal_ranges(goals: Iterable[Goal], *, trains: bool) -> None:
     """Refuse goals whose bound no rate can have.
 
@@ -288,6 +311,9 @@ def goal_range(goal: Goal, views: Views | None = None) -> Bounds:
     """Return between which numbers a goal's left side is, less the rates on its right; amounts are those of views."""
     left, ends = goal.left, []
     for member in (left - Rate(0.0, goal.right.terms),) if isinstance(left, Rate) else left.members():
+        if isinstance(member, ComparedRatios):
+            ends.append(Bounds(0.0 if member.is_quotient else -1.0, 1.0))  # of the quotient of the least to the largest
+            continue
         if isinstance(member, Ratio):
             sides = member.numerator, member.denominator
             shares = [fractions(side) for side in sides]
@@ -390,7 +416,7 @@ def _nearest(lower: Sequence[Goal], upper: Sequence[Goal], views: Views) -> dict
     if not isinstance(low.left, Rate) or any(goal.confidence is not None for goal in (*lower, *upper)):
         return {}
     (part,) = low.parts(views)
-    bound = bind_rates([part.left, -1 * part.left], views, [low, low])  # type: ignore[list-item]
+    bound = bind_rates([part.left, -1 * part.left], views, [low, low])  # type: ignore[list-item, operator]
     sums = bound.constants + sum(least_sums(weights, views) for weights in bound.weights.values())
     least, most = sums[0], -sums[1]  # that predictions can give the rate on these rows
     bounds = {}

@@ -33,7 +33,10 @@ class GoalCheck(NamedTuple):
 def check_part(part: Any, prepared: PreparedPredictions) -> GoalCheck:
     """Evaluate a goal on one rate or ratio."""
     value, bound = part.left.at(prepared), part.right.at(prepared)
-    holds = part.linear.at(prepared) <= FEASIBLE * part.linear.size
+    if part.compares_ratios:
+        holds = not part.left.exceeds(bound, part.sense, prepared)
+    else:
+        holds = part.linear.at(prepared) <= FEASIBLE * part.linear.size
     return GoalCheck(part, value, bound, 0.0 if holds else abs(value - bound), holds)
 
 

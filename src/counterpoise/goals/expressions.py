@@ -23,10 +23,12 @@ from counterpoise.goals.terms import (
     UnknownValue,
     check_finite,
     format_number,
+    fractions,
     is_number,
     without_negatives,
 )
 from counterpoise.goals.words import with_size
+from counterpoise.solvers.linear_program import FEASIBLE
 
 _ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is rounding: one row in 10^9 counts more
 
@@ -108,12 +110,12 @@ class Expression:
         """Return the value for predictions that were checked already."""
         raise NotImplementedError
 
-    def members(self, views: Views | None = None) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - for several
+    def members(self, views: Views | None = None) -> "tuple[Rate | Ratio | ComparedRatios, ...]":  # noqa: ARG002 - for several
         """Return what it is the worst of: itself, unless it is the worst of several.
 
         Without data these are expressions whose values reach as far as its own can.
         """
-        return (cast("Rate | Ratio", self),)
+        return (cast("Rate | Ratio | ComparedRatios", self),)
 
     def left_out(self, views: Views) -> tuple[str, ...]:
         """Return the groups and classes that have fewer rows than ``min_rows`` asks for, with their numbers."""
@@ -171,6 +173,11 @@ class Rate(Expression):
     def has_amounts(self) -> bool:
         """Return whether it is in the unit of amounts of rows, as a cost or a total of them is, and no share."""
         return any(count.value is not None for term in self.terms for count in term.metric.counts)
+
+    @property
+    def rates(self) -> "tuple[Rate, ...]":
+        """Return the rates that it is made of: itself."""
+        return (self,)
 
     def resolve(self, views: Views) -> "Rate":
         """Return the rate with averages and sums over all classes written out, and amounts in parts of their size."""
@@ -319,6 +326,20 @@ class Ratio(Expression):
         """Return the ratio with averages and sums over all classes written out."""
         return Ratio(self.numerator.resolve(views), self.denominator.resolve(views), self.name)
 
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """Return its numerator and denominator."""
+        return self.numerator, self.denominator
+
+    @property
+    def is_share(self) -> bool:
+        """Return whether it lies between 0 and 1, whatever is predicted."""
+        tops, bottoms = fractions(self.numerator), fractions(self.denominator)
+        if self.numerator.constant or self.denominator.constant or len(tops) != 1 or len(bottoms) != 1:
+            return False
+        is_counted = not any(rate.has_amounts for rate in self.rates)
+        return is_counted and bool((tops[0].top >= 0).all() and (tops[0].top <= bottoms[0].top).all())
+
     def key(self) -> tuple[Rate, Rate]:
         return self.numerator, self.denominator
 
@@ -362,12 +383,75 @@ class Ratio(Expression):
         if isinstance(other, Expression):
             raise TypeError(
                 f"A ratio can be combined with numbers only: {self} and {other} together are not linear once multiplied"
-                " through. Write a goal on the ratio with a number as its bound."
+                " through. Write a goal on the ratio with a number as its bound, or for the groups of a column "
+                "max_difference(precision, by=sex) <= 0.05."
             )
         return is_number(other)
 
     def __str__(self) -> str:
         return self.name or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparedRatios(Expression):
+    """What one ratio has more than another, or how many times as much: no linear limit, but a search of such limits.
+
+    For some t every ratio of a goal lies between t and t plus its bound. Where a ratio has no value, as the precision
+    of a group of which nobody is predicted positive, there is nothing to compare.
+
+    Examples
+    --------
+    >>> from counterpoise.goals import Table, max_difference, precision
+    >>> goal = max_difference(precision, by="sex") <= 0.1
+    >>> table = Table(None, y=[1, 0, 1, 1], sensitive_features={"sex": list("FFMM")})
+    >>> goal.left.value([1, 1, 1, 0], table)
+    0.5
+    """
+
+    one: Ratio
+    other: Ratio
+    is_quotient: bool = False
+
+    @property
+    def rates(self) -> tuple[Rate, ...]:
+        """Return the numerators and denominators of both."""
+        return self.one.numerator, self.one.denominator, self.other.numerator, self.other.denominator
+
+    @property
+    def size(self) -> float:
+        """Return how large it can be, about."""
+        return 1.0
+
+    def resolve(self, views: Views) -> "ComparedRatios":
+        """Return the same with averages and sums over all classes written out."""
+        return replace(self, one=self.one.resolve(views), other=self.other.resolve(views))
+
+    def key(self) -> tuple[Any, ...]:
+        return self.one.key(), self.other.key(), self.is_quotient
+
+    def at(self, prepared: PreparedPredictions) -> float:
+        return self.compare(self.one.at(prepared), self.other.at(prepared))
+
+    def compare(self, one: float, other: float) -> float:
+        """Return the difference of two values, or their quotient; not a number where one of them has none."""
+        if self.is_quotient:
+            return one / other if other else math.inf if one > 0 else math.nan
+        return one - other
+
+    def exceeds(self, bound: float, sense: str, prepared: PreparedPredictions) -> bool:
+        """Return whether the comparison is beyond a bound by more than the rounding of the rates."""
+        ends = []
+        for ratio, sign in zip((self.one, self.other), (1.0, -1.0), strict=True):
+            top, bottom = ratio.numerator.at(prepared), ratio.denominator.at(prepared)
+            if abs(bottom) <= _ZERO * ratio.denominator.whole_size:
+                return False
+            rounding = FEASIBLE * ratio.numerator.size * (sign if sense == "<=" else -sign)
+            ends.append((top - rounding) / bottom)
+        value = self.compare(*ends)
+        return value > bound + FEASIBLE if sense == "<=" else value < bound - FEASIBLE
+
+    def __str__(self) -> str:
+        return f"{self.one} {'/' if self.is_quotient else '-'} {self.other}"
 
 
 class WorstOf(Expression):
@@ -379,6 +463,7 @@ class WorstOf(Expression):
         if not self.sense:
             raise TypeError(f"{self} has a value for each of its parts; write a goal on it, as in {self} >= 0.8.")
         values = [member.at(prepared) for member in self.members(prepared.views)]
+        values = [value for value in values if not math.isnan(value)] or values[:1]  # of some ratios there is none
         return min(values) if self.sense == ">=" else max(values)
 
     def _refuse(self, *_other: Any) -> Any:
@@ -436,8 +521,7 @@ def terms_of(expression: "Goal | Expression") -> tuple[Term, ...]:
     """Return all terms of a goal, or of the rates that an expression is made of."""
     if isinstance(expression, Goal):
         return terms_of(expression.left) + expression.right.terms
-    sides = [(one.numerator, one.denominator) if isinstance(one, Ratio) else (one,) for one in expression.members()]
-    return tuple(term for rates in sides for rate in rates for term in rate.terms)
+    return tuple(term for one in expression.members() for rate in one.rates for term in rate.terms)
 
 
 def amount_columns(expressions: "Iterable[Goal | Expression]") -> tuple[str, ...]:
@@ -500,7 +584,7 @@ class Goal:
     positive_rate(sex=F) >= 0.8 * positive_rate(sex=M): missed by 0.3 (0.5, bound 0.8)
     """
 
-    left: Rate | Ratio | WorstOf
+    left: "Rate | Ratio | ComparedRatios | WorstOf"
     sense: str
     right: Rate
     confidence: float | None = None
@@ -509,6 +593,7 @@ class Goal:
         if self.sense not in {"<=", ">="}:
             raise ValueError(f"A goal is written with <= or >=; got {self.sense!r}.")
         is_plain = isinstance(self.left, Rate) and self.left.terms and not self.right.terms  # nothing can cancel
+        is_plain = is_plain or isinstance(self.left, ComparedRatios)
         if not is_plain and not isinstance(self.left, WorstOf) and not self.linear.terms:
             raise ValueError(f"A goal needs a rate that does not cancel; got {self}, which no prediction changes.")
 
@@ -518,7 +603,7 @@ class Goal:
             right = self.right.resolve(views)
             return tuple(replace(self, left=member.resolve(views), right=right) for member in self.left.members(views))
 
-    def members(self, views: Views) -> tuple[Rate | Ratio, ...]:
+    def members(self, views: Views) -> "tuple[Rate | Ratio | ComparedRatios, ...]":
         """Return the rates or ratios that its parts are on, as they would be written."""
         return self.left.members(views)
 
@@ -545,13 +630,24 @@ class Goal:
     @property
     def is_ratio(self) -> bool:
         """Return whether the bound multiplies a denominator."""
-        return any(isinstance(one, Ratio) for one in self.left.members())
+        return any(isinstance(one, Ratio | ComparedRatios) for one in self.left.members())
+
+    @property
+    def compares_ratios(self) -> bool:
+        """Return whether it limits how far ratios are apart, which is not linear once multiplied through."""
+        return any(isinstance(one, ComparedRatios) for one in self.left.members())
 
     @property
     def linear(self) -> Rate:
         """Return the rate that must be at most 0; a ratio is multiplied through by its denominator."""
         if isinstance(self.left, WorstOf):
             raise TypeError(f"{self} is several limits at once, one for each of its parts.")
+        if isinstance(self.left, ComparedRatios):
+            raise TypeError(
+                f"{self} compares ratios, which is not linear once multiplied through: rules of scores and mixtures of "
+                "models are searched for it, as GoalClassifier and MixtureClassifier do for two classes. Here bound "
+                "each of them, as in every_group(precision, by=sex) >= 0.8."
+            )
         if isinstance(self.left, Ratio):
             one, other = self.left.numerator, self.left.denominator * self.right.constant
         else:
@@ -581,7 +677,7 @@ class Goal:
     @property
     def has_amounts(self) -> bool:
         """Return whether it limits amounts of rows, as a cost or a total of them, and no share."""
-        rates = [one.numerator if isinstance(one, Ratio) else one for one in self.left.members()]
+        rates = [one.rates[0] for one in self.left.members()]
         return any(rate.has_amounts for rate in (*rates, self.right))
 
     @property

@@ -41,13 +41,14 @@ weighted rows if failures fall on heavy and on light ones alike.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray
 from counterpoise.goals.binding import Views, name_in_errors
-from counterpoise.goals.expressions import Goal, Rate, Ratio
+from counterpoise.goals.expressions import ComparedRatios, Goal, Rate, Ratio
 from counterpoise.goals.kinds import CountedRows, are_disjoint, parts_of
 from counterpoise.goals.terms import Dataset
 from counterpoise.theory.confidence import (
@@ -319,6 +320,51 @@ class GoalOutcome(NamedTuple):
         return self._replace(parts=tuple(parts))
 
 
+class ComparedOutcome(NamedTuple):
+    """How two ratios stand that a goal compares: each is bounded by itself, at half of the risk."""
+
+    one: GoalOutcome
+    other: GoalOutcome
+    left: ComparedRatios
+
+    @property
+    def is_ratio(self) -> bool:
+        """Return that a bound on it multiplies denominators."""
+        return True
+
+    @property
+    def parts(self) -> tuple[CountedRows, ...]:
+        """Return the rows of both."""
+        return self.one.parts + self.other.parts
+
+    @property
+    def estimate(self) -> float:
+        """Return the difference, or the quotient, on the rows themselves."""
+        return self.left.compare(self.one.estimate, self.other.estimate)
+
+    def bounds(self, risk: float) -> Bounds:
+        """Return bounds on the population's value, each of which fails with probability ``risk`` at most."""
+        own = [side.bounds(risk / 2) for side in (self.one, self.other)]
+        one, other = (Bounds(max(ends.low, 0.0), min(ends.high, 1.0)) for ends in own)
+        low, high = self.left.compare(one.low, other.high), self.left.compare(one.high, other.low)
+        return Bounds(-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high)
+
+    def quick_bounds(self, risk: float) -> Bounds:
+        """Return the same bounds."""
+        return self.bounds(risk)
+
+    def end(self, risk: float, end: str) -> float:
+        """Return the "low" or the "high" end of the bounds alone."""
+        return float(getattr(self.bounds(risk), end))
+
+    def share(self) -> None:
+        """Return no share: two decide."""
+
+    def counts(self) -> list[tuple[Dataset, int]]:
+        """Return the numbers of rows that the bounds rest on, for each part of the data."""
+        return self.one.counts() + self.other.counts()
+
+
 def measure_goal(
     goal: Goal, views: Views, predictions: Mapping[str, FloatArray] | None, *, are_drawn: bool = False
 ) -> GoalOutcome:
@@ -331,6 +377,12 @@ def measure_goal(
             f"The goal {goal} is on a total, which depends on how many rows there are: it is a fact about these rows "
             "and has no confidence. For the population bound a mean, as in cost({1->0: amount}) <= 2.5."
         )
+    if isinstance(goal.left, ComparedRatios):
+        sides = [
+            measure_goal(replace(goal, left=side), views, predictions, are_drawn=are_drawn)
+            for side in (goal.left.one, goal.left.other)
+        ]
+        return cast("GoalOutcome", ComparedOutcome(sides[0], sides[1], goal.left))  # which has the same methods
     if isinstance(goal.left, Ratio):
         rates = [goal.left.numerator, goal.left.denominator]
     else:

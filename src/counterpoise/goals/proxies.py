@@ -126,7 +126,7 @@ def weighted_goals(goals: Iterable[Goal], proxies: Proxies) -> tuple[Goal, ...]:
 def _weighted(goal: Goal, proxies: Proxies) -> Iterator[Goal]:
     left: Any = goal.left
     if isinstance(left, Distance):  # an equality of each of several rates is one of each
-        inner = [one.left for one in _weighted(replace(goal, left=left.rate), proxies)]
+        inner: list[Any] = [one.left for one in _weighted(replace(goal, left=left.rate), proxies)]
         target = _with_weights(left.target, proxies)
         yield from (replace(goal, left=Distance(one, target)) for one in inner)
         return

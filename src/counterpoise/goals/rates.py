@@ -38,7 +38,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 
 from counterpoise.goals.binding import Views, all_left_out
-from counterpoise.goals.expressions import Rate, Ratio, WorstOf
+from counterpoise.goals.expressions import ComparedRatios, Rate, Ratio, WorstOf
 from counterpoise.goals.strata import Strata, describe_pair
 from counterpoise.goals.terms import (
     DEFAULT,
@@ -671,7 +671,7 @@ def pair_of(key: Any) -> tuple[str, str]:
 MOST_GROUPS = 50  # every pair of which makes two rows of the program
 _MOST_COUNTED = 1000  # groups that are counted, where small ones are left out
 
-Members = tuple[Rate | Ratio, ...]
+Members = tuple[Rate | Ratio | ComparedRatios, ...]
 
 
 class WorstRateForm(NamedTuple):
@@ -737,14 +737,23 @@ class WorstRate(WorstOf):
         if not kind.by and self.rows.of is not None:
             raise ValueError(f"{self.form} is over all classes; got of={self.rows.of}.")
         if self.metric in RATIOS and kind.combine is not None:
-            bound = "<= 0.2" if "error" in self.metric else ">= 0.8"
-            raise TypeError(
-                f"{self} compares ratios, which is not linear once multiplied through: bound each of them, as in "
-                f"{format_call('every_group', self.rows, first=self.metric, last=['by=' + self.by[0]])} {bound}."
-            )
+            self._check_ratios()
         for column in (*self.by, *self.within):
             self.rows.select({column: ""})  # raises for a column that cannot have this name
         self.members()  # raises where the metric counts nothing
+
+    def _check_ratios(self) -> None:
+        if self.within:
+            raise ValueError(
+                f"{self} compares ratios inside strata, each of which would need a search of its own: leave within "
+                f"out, or write a goal for each stratum, as in {self.form}({self.metric}, job=clerk, by={self.by[0]})."
+            )
+        if not RATIOS[self.metric](self.rows).is_share:
+            each = format_call("every_group", self.rows, first=self.metric, last=["by=" + self.by[0]])
+            raise ValueError(
+                f"{self} compares ratios, which are searched between 0 and 1, and {self.metric} can be beyond: bound "
+                f"each of them, as in {each} >= 1."
+            )
 
     def _check_strata(self, kind: WorstRateForm) -> None:
         if self.within and kind.combine is None:
@@ -790,9 +799,14 @@ class WorstRate(WorstOf):
                 raise NoRows(f"{self} compares groups; by {columns} there is {group}{enough}.")
             if not groups:
                 raise NoRows(f"{self} is about groups; by {columns} there is none.")
-        members: list[Rate | Ratio] = []
+        members: list[Rate | Ratio | ComparedRatios] = []
         for name in form.metrics or (self.metric,):
             rates = [make_metric(name, rows) for rows in groups]
+            if form.combine is not None and name in RATIOS:
+                ratios = cast("list[Ratio]", rates)
+                is_quotient = form.combine is truediv
+                members += [ComparedRatios(*pair, is_quotient) for pair in permutations(ratios, 2)]
+                continue
             members += rates if form.combine is None else [form.combine(*pair) for pair in permutations(rates, 2)]
         return tuple(members)
 

@@ -11,7 +11,7 @@ from counterpoise._base.checks import warn_caller
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Rate, Ratio, Table
 from counterpoise.goals.binding import Views
-from counterpoise.goals.bound_goals import check_contradictions, check_goal_data, check_goal_ranges
+from counterpoise.goals.bound_goals import check_contradictions, check_goal_data, check_goal_ranges, refuse_compared
 from counterpoise.goals.classes import is_positive_word
 from counterpoise.goals.terms import Pairs
 from counterpoise.rules.choosing import Problem, groups_by
@@ -62,6 +62,8 @@ def check_problem(
         are then refused here. Otherwise the choice among the models refuses them, and says which bound they can meet.
     """
     check_goal_ranges(problem.goals, trains=trains)
+    if not positive.is_binary:
+        refuse_compared(problem.goals, "A classifier of more than two classes")
     deferred = None if problem.deferral is None else True  # whatever the answer is called
     objective, train = problem.objective, tables[TRAIN]
     views = Views(tables, positive._replace(deferred=deferred).labels)

@@ -8,7 +8,7 @@ Every rate of a randomized classifier is linear in its mixture. So a goal on any
 model. A goal on a difference, or on every group or class, has several rows with one bound and one price.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self, cast
@@ -29,9 +29,11 @@ from counterpoise.goals.binding import (
 )
 from counterpoise.goals.bound_goals import GoalLimits, risk_of_each
 from counterpoise.goals.classes import Classes
+from counterpoise.goals.expressions import ComparedRatios
 from counterpoise.goals.infeasible import bound_step
 from counterpoise.goals.population import AnyShare, can_certify, certified_bound, measure_goal, needed_bound
 from counterpoise.goals.terms import Pairs
+from counterpoise.solvers.intervals import UNIT_INTERVAL, Box, Interval
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, constraint_scale, solve_linear_program
 from counterpoise.solvers.rows import BitRows, pack
 
@@ -253,6 +255,60 @@ def linear_rate(answers: Answers, objective: Any) -> LinearRate:
     return LinearRate(linear.constant, tally_rates([linear], views, answers.counter(views), [rate])[0])
 
 
+class RatioSpread(NamedTuple):
+    """A goal on how far ratios are apart: for some t they all lie in an interval that begins, or ends, with t.
+
+    Of a difference ``t <= N / D <= t + bound``, of a quotient ``bound * t <= N / D <= t``.
+    """
+
+    place: int  # of the goal
+    rows: IntArray  # of its limits: from below for each ratio, then from above
+    tops: FloatArray  # (n_ratios, n_models)
+    bottoms: FloatArray
+    constants: FloatArray  # (n_ratios, 2): of tops and bottoms
+    sizes: FloatArray  # (n_ratios, 2)
+    bound: float
+    is_quotient: bool
+
+    def ends(self, interval: Interval) -> tuple[float, float]:
+        """Return between which numbers the ratios lie for some t of an interval."""
+        low, high = interval
+        return (self.bound * low, high) if self.is_quotient else (low, high + self.bound)
+
+    def limits(self, interval: Interval) -> tuple[FloatArray, FloatArray]:
+        """Return the limits as rows and bounds."""
+        low, high = self.ends(interval)
+        top, bottom = self.constants.T
+        rows = np.vstack([low * self.bottoms - self.tops, self.tops - high * self.bottoms])
+        return rows, np.concatenate([top - low * bottom, high * bottom - top])
+
+    def spread(self, mixture: FloatArray) -> tuple[float, float]:
+        """Return the least and the largest ratio of a mixture, each as if it were better by rounding."""
+        top, bottom = self.tops @ mixture + self.constants[:, 0], self.bottoms @ mixture + self.constants[:, 1]
+        known = bottom > FEASIBLE * self.sizes[:, 1]
+        if not known.any():
+            return 0.0, 0.0
+        rounding = FEASIBLE * self.sizes[known, 0]
+        low, high = (top[known] + rounding) / bottom[known], (top[known] - rounding) / bottom[known]
+        return float(low.min()), float(high.max())
+
+    def excess(self, mixture: FloatArray) -> float:
+        """Return by how much the ratios of a mixture are further apart than the goal allows; 0 where they are not."""
+        low, high = self.spread(mixture)
+        beyond = self.bound * high - low if self.is_quotient else high - low - self.bound
+        return beyond if beyond > FEASIBLE else 0.0
+
+    def nearest(self, mixture: FloatArray, interval: Interval) -> float:
+        """Return the t of an interval whose limits a mixture misses least."""
+        low, high = self.spread(mixture)
+        at = (high + low / max(self.bound, FEASIBLE)) / 2 if self.is_quotient else (low + high - self.bound) / 2
+        return min(max(at, interval.low), interval.high)
+
+    def on(self, matrix: Callable[[FloatArray], FloatArray]) -> Self:
+        """Return the same for other models, or rules, given what tops and bottoms are on these."""
+        return self._replace(tops=matrix(self.tops), bottoms=matrix(self.bottoms))
+
+
 class GoalConstraints(NamedTuple):
     """Goals as ``rows @ mixture <= bounds``, and how rows and bounds change with each goal's own bound.
 
@@ -267,6 +323,22 @@ class GoalConstraints(NamedTuple):
     shares: tuple[AnyShare | None, ...]  # that decide about a goal with a confidence; None: its margin is fixed
     sizes: FloatArray | None = None  # of the terms that the entries of each row are sums and differences of
     owners: IntArray | None = None  # the place of the goal that each row belongs to; None: each has one
+    spreads: tuple[RatioSpread, ...] = ()  # goals whose rows are those of some interval
+
+    def spreads_of(self, _rules: Any) -> tuple[RatioSpread, ...]:
+        """Return the goals that compare ratios, on all models."""
+        return self.spreads
+
+    def within(self, box: Box) -> Self:
+        """Return the same with the limits of intervals, one for each goal that compares ratios."""
+        rows, bounds = self.rows.copy(), self.bounds.copy()
+        for spread, interval in zip(self.spreads, box, strict=True):
+            rows[spread.rows], bounds[spread.rows] = spread.limits(interval)
+        return self._replace(rows=rows, bounds=bounds)
+
+    def excess(self, mixture: FloatArray) -> float:
+        """Return by how much a mixture misses the goals that compare ratios, in all."""
+        return sum(spread.excess(mixture) for spread in self.spreads)
 
     @property
     def places(self) -> IntArray:
@@ -324,19 +396,26 @@ class GoalConstraints(NamedTuple):
 
     def only(self, models: AnyArray) -> Self:
         """Return the same goals on some of the models."""
-        return self._replace(rows=self.rows[:, models], row_slopes=self.row_slopes[:, models])
+        spreads = tuple(spread.on(lambda matrix: matrix[:, models]) for spread in self.spreads)
+        return self._replace(rows=self.rows[:, models], row_slopes=self.row_slopes[:, models], spreads=spreads)
 
     def some(self, places: Sequence[int]) -> Self | None:
         """Return some of the goals, by their places in rising order; None where that is none."""
         if not places:
             return None
         rows = np.flatnonzero(np.isin(self.places, places))
+        spreads = tuple(
+            spread._replace(place=places.index(spread.place), rows=np.searchsorted(rows, spread.rows))
+            for spread in self.spreads
+            if spread.place in places
+        )
         parts = {name: getattr(self, name)[rows] for name in ("rows", "bounds", "row_slopes", "bound_slopes")}
         return self._replace(
             goals=tuple(self.goals[place] for place in places),
             shares=tuple(self.shares[row] for row in rows),
             sizes=None if self.sizes is None else self.sizes[rows],
             owners=np.searchsorted(places, self.places[rows]),
+            spreads=spreads,
             **parts,
         )
 
@@ -348,12 +427,21 @@ class GoalConstraints(NamedTuple):
     def beside(self, other: Self) -> Self:
         """Return the same goals on these models and then on others."""
         rows, slopes = (np.hstack(pair) for pair in ((self.rows, other.rows), (self.row_slopes, other.row_slopes)))
-        return self._replace(rows=rows, row_slopes=slopes)
+        spreads = tuple(
+            one._replace(tops=np.hstack([one.tops, two.tops]), bottoms=np.hstack([one.bottoms, two.bottoms]))
+            for one, two in zip(self.spreads, other.spreads, strict=True)
+        )
+        return self._replace(rows=rows, row_slopes=slopes, spreads=spreads)
 
     def join(self, other: Self) -> Self:
         """Return these goals and then others."""
         both = (self, other)
+        moved = tuple(
+            spread._replace(place=spread.place + len(self.goals), rows=spread.rows + len(self.bounds))
+            for spread in other.spreads
+        )
         return self._replace(
+            spreads=(*self.spreads, *moved),
             goals=(*self.goals, *other.goals),
             rows=np.concatenate([one.rows for one in both]),
             bounds=np.concatenate([one.bounds for one in both]),
@@ -367,6 +455,9 @@ class GoalConstraints(NamedTuple):
     def with_bound(self, place: int, bound: float) -> Self:
         """Return the same rows with another number on the right side of one goal."""
         goals = (*self.goals[:place], self.goals[place].with_bound(bound), *self.goals[place + 1 :])
+        if self.goals[place].compares_ratios:
+            spreads = tuple(one._replace(bound=bound) if one.place == place else one for one in self.spreads)
+            return self._replace(goals=goals, spreads=spreads).within((UNIT_INTERVAL,) * len(spreads))
         own = self.rows_of(place)
         rows, bounds = self.rows.copy() if self.row_slopes[own].any() else self.rows, self.bounds.copy()
         for row in own:
@@ -457,6 +548,9 @@ class TalliedGoals(NamedTuple):
 
     def rows(self, count: Tally) -> GoalConstraints:
         """Return the goals as rows of the linear program, given a function that sums the predictions of models."""
+        is_linear = [not part.compares_ratios for part in self.targets]
+        if not all(is_linear):
+            return self._with_spreads(is_linear, count)
         targets = self.targets
         rows, bounds = _count_goals(targets, self.views, count, self.limits.names)
         row_slopes = np.zeros_like(rows)
@@ -476,6 +570,42 @@ class TalliedGoals(NamedTuple):
         owners = self.limits.owners if len(targets) > len(goals) else None
         return GoalConstraints(goals, rows, bounds, row_slopes, bound_slopes, self.shares, sizes, owners)
 
+    def _with_spreads(self, is_linear: Sequence[bool], count: Tally) -> GoalConstraints:
+        """Return the goals as rows where some compare ratios: those have a row for both ends of each ratio."""
+        limits, kept = self.limits, np.flatnonzero(is_linear)
+        names = [limits.names[place] for place in kept.tolist()]
+        linear = limits._replace(
+            parts=tuple(limits.parts[place] for place in kept), owners=limits.owners[kept], names=names
+        )
+        own = self._replace(
+            limits=linear,
+            targets=tuple(self.targets[place] for place in kept),
+            shares=tuple(self.shares[place] for place in kept),
+        )
+        owners = np.setdiff1d(limits.owners, limits.owners[kept]).tolist()
+        known = own.rows(count)._replace(owners=limits.owners[kept]) if kept.size else None
+        spreads, first = [], kept.size
+        for place in owners:
+            parts = zip(self.targets, limits.owners.tolist(), strict=True)
+            pairs = [one.left for one, owner in parts if owner == place and isinstance(one.left, ComparedRatios)]
+            ratios = list(dict.fromkeys(ratio for pair in pairs for ratio in (pair.one, pair.other)))
+            sides = [[ratio.numerator for ratio in ratios], [ratio.denominator for ratio in ratios]]
+            tops, bottoms = (tally_rates(side, self.views, count, [limits.goals[place]] * len(side)) for side in sides)
+            spreads.append(
+                RatioSpread(
+                    place,
+                    first + np.arange(2 * len(ratios)),
+                    tops,
+                    bottoms,
+                    np.array([[rate.constant for rate in side] for side in sides]).T,
+                    np.array([[rate.size for rate in side] for side in sides]).T,
+                    limits.goals[place].bound,
+                    pairs[0].is_quotient,
+                )
+            )
+            first += 2 * len(ratios)
+        return _join_spreads(limits.goals, known, spreads)
+
     def row_costs(self, row_prices: FloatArray) -> dict[str, FloatArray]:
         """Return the cost of each decision about each row of each dataset, at prices of the rows of the goals."""
         return self.bind().row_weights(row_prices)
@@ -483,6 +613,32 @@ class TalliedGoals(NamedTuple):
     def bind(self) -> BoundRates:
         """Return the rows of the goals as signed weights of the rows of the tables."""
         return bind_rates([part.linear for part in self.targets], self.views, self.limits.names)
+
+
+def _join_spreads(
+    goals: tuple[Goal, ...], known: GoalConstraints | None, spreads: Sequence[RatioSpread]
+) -> GoalConstraints:
+    """Return linear goals together with those that compare ratios, over all of their intervals."""
+    n_models, n_rows = spreads[0].tops.shape[1], sum(spread.rows.size for spread in spreads)
+    signs = [goals[spread.place].sign for spread in spreads]
+    slopes = np.vstack([np.tile(-sign * spread.bottoms, (2, 1)) for sign, spread in zip(signs, spreads, strict=True)])
+    pairs = zip(signs, spreads, strict=True)
+    bottoms = np.concatenate([np.tile(sign * spread.constants[:, 1], 2) for sign, spread in pairs])
+    sizes = np.concatenate([np.tile(spread.sizes.sum(axis=1), 2) for spread in spreads])
+    owners = np.concatenate([np.full(spread.rows.size, spread.place) for spread in spreads])
+    parts = {
+        "rows": np.zeros((n_rows, n_models)),
+        "bounds": np.zeros(n_rows),
+        "row_slopes": slopes,  # with which their scales are found, as those of ratios are
+        "bound_slopes": bottoms,
+        "sizes": sizes,
+    }
+    shares: tuple[AnyShare | None, ...] = (None,) * n_rows
+    if known is not None:
+        parts = {name: np.concatenate([getattr(known, name), own]) for name, own in parts.items()}
+        shares, owners = known.shares + shares, np.concatenate([known.places, owners])
+    every = GoalConstraints(goals, shares=shares, owners=owners, spreads=tuple(spreads), **parts)
+    return every.within((UNIT_INTERVAL,) * len(spreads))
 
 
 def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalConstraints | None:

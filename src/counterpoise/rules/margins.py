@@ -120,6 +120,9 @@ class Margins(NamedTuple):
 
 
 NO_MARGINS = Margins(None, (), 0.0, None, None)
+OF_COMPARED = NO_MARGINS._replace(
+    reason="there are no margins for goals that compare ratios, such as max_difference(precision, by=sex)"
+)
 ONLY_SUMS = NO_MARGINS._replace(reason="over shards margins need rows that weigh the same")
 
 

@@ -33,6 +33,7 @@ class Interval(NamedTuple):
         return self.low + self.width / 2
 
 
+UNIT_INTERVAL = Interval(0.0, 1.0)  # where shares lie
 Box: TypeAlias = tuple[Interval, ...]  # one interval for each number that is searched
 
 

@@ -8,7 +8,7 @@ helps, and the neighbourhood of the best is searched in finer and finer steps. W
 two thresholds in each group, of which one is never below the other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -16,15 +16,17 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals
+from counterpoise.goals.infeasible import SINGLE_RULE
 from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.options import Groups
-from counterpoise.rules.program import Choice, build_objective, with_budget
+from counterpoise.rules.program import Choice, NoMixture, Program, build_objective, with_budget
 from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums, as_sums, cheapest_rules
 from counterpoise.rules.scores.table import RankedScores, find_groups, rank
+from counterpoise.solvers.intervals import UNIT_INTERVAL, Box, Examined, Interval, minimize_over_box
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
 from counterpoise.theory.risks import Risk
@@ -34,6 +36,7 @@ _N_STARTS, _N_REFINED = 12, 3  # starts whose pairs are exchanged, and starts th
 _SAME = 1e-12  # violations and losses nearer than this are equal, in parts of the sizes of goals and objective
 _MOST_LOOKS = 200_000_000  # pairs of thresholds that are examined to find the best rule ...
 _FEW_LOOKS = 1_000_000  # ... and to find bounds that could be met instead
+_MOST_BOXES = 200  # in which ratios that are compared are searched
 _DIGITS = 11  # to which they are compared
 _PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
 _N_SHARES = 16  # starts that call an equal part of each group positive
@@ -100,8 +103,15 @@ def no_rule(
         other = best_fixed(ranked, problem._replace(goals=goals, budget=None), nearest=False)
         return None if other.violation > 0 else ranked.predictions_of(other.rule)
 
-    hints = [*hints, *_hint_of_groups(ranked, problem)]
     proven = nearest.is_proven or (mixed is not None and mixed.proven)
+    compared = [goal for goal in problem.goals if goal.compares_ratios]
+    if compared:  # each bound would be a search of searches: those that the nearest rule meets are offered
+        checks = ranked.predictions_of(nearest.rule).answers.checks(problem.goals, np.ones(1))
+        missed = {check.goal: check.value for check in checks if not check.holds}
+        offered = missed if len(missed) == 1 and set(missed) <= set(compared) else {}
+        parts = problem.goals, nearest.violation, offered, proven
+        return InfeasibleGoals(*parts, nearest_proven=False, kind=SINGLE_RULE, hints=hints)
+    hints = [*hints, *_hint_of_groups(ranked, problem)]
     return no_single_rule(problem.goals, find, nearest.violation, mixed=mixed, hints=hints, proven=proven)
 
 
@@ -154,10 +164,33 @@ def search_fixed(
     nearest
         Whether to minimise the violation where no rule meets the limits.
     """
-    family, cuts = CutFamily(ranked), ranked.cuts
+    family = CutFamily(ranked)
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
-    objective, goals = build_objective(family, problem.objective), limits.goals
+    objective = build_objective(family, problem.objective)
     losses = objective.losses if isinstance(objective.losses, Sums) else family.mean_losses()
+
+    def search(within: RuleLimits, *, nearest: bool) -> FixedRule:
+        best = _search_within(ranked, within, losses, start, mixture, multipliers, max_looks, nearest=nearest)
+        return best._replace(lower=objective.shift + best.lower)
+
+    if limits.spreads:
+        return _search_intervals(Program(family, objective._replace(losses=losses), limits), search, problem.tol)
+    return search(limits, nearest=nearest)
+
+
+def _search_within(
+    ranked: RankedScores,
+    limits: RuleLimits,
+    losses: Sums,
+    start: CutRules,
+    mixture: FloatArray,
+    multipliers: FloatArray,
+    max_looks: int,
+    *,
+    nearest: bool,
+) -> FixedRule:
+    """Return the best rule inside of linear limits; the lower bound is without the constant of the objective."""
+    goals, cuts = limits.goals, ranked.cuts
     space = build_space(limits, losses, start.join(ranked.usual_rules()))
     sizes = space.sizes
     prices = multipliers if goals is None else multipliers[goals.places]  # of each row that of its goal
@@ -171,8 +204,51 @@ def search_fixed(
     model = min(range(len(best)), key=lambda place: (*_round_key((best[place].violation, best[place].value)), place))
     is_proven = best[model].violation > 0 and all(one.least_violation > 0 for one in best)
     rule = CutRules(np.array([model]), best[model].places[None])
-    lower = objective.shift + losses.unit * min(one.lower for one in best)
-    return FixedRule(rule, best[model].violation, is_proven, lower)
+    return FixedRule(rule, best[model].violation, is_proven, losses.unit * min(one.lower for one in best))
+
+
+def _search_intervals(program: Program, search: Callable[..., FixedRule], tol: float) -> FixedRule:
+    """Return the best rule where goals compare ratios: a search of the intervals in which these lie.
+
+    Where no mixture of rules can be better inside of the limits of a box, no rule is searched there.
+    """
+    limits, objective, alone = program.limits, program.objective, np.ones(1)
+    first = program.family.start(objective).only(np.zeros(1, dtype=np.int64))
+    nearest, pool = FixedRule(first, np.inf, is_proven=False, lower=-np.inf), None
+
+    def try_rule(within: RuleLimits) -> tuple[FixedRule, float]:
+        """Return the best rule inside of limits, and its value; infinite where it misses a goal."""
+        nonlocal nearest
+        found = search(within, nearest=False)
+        excess = found.violation + sum(one.excess(alone) for one in limits.spreads_of(found.rule))
+        if excess < nearest.violation:
+            nearest = FixedRule(found.rule, excess, is_proven=False, lower=-np.inf)
+        value = objective.shift + float(objective.losses.of(found.rule).max())
+        return found, value if excess == 0 else np.inf
+
+    def examine(box: Box, best: float) -> Examined:
+        nonlocal pool
+        within = limits.within(box)
+        try:
+            mixed = program._replace(limits=within).solve_linear(tol, pool)
+        except NoMixture:
+            return Examined(np.inf)
+        pool, lower = mixed.rules, objective.shift + float(mixed.solution.lower)
+        if lower >= best - tol * objective.losses.unit:
+            return Examined(lower)
+        found, value = try_rule(within)
+        if np.isinf(value) and not np.isinf(found.lower):
+            spreads = limits.spreads_of(found.rule)
+            at = [one.nearest(alone, own) for one, own in zip(spreads, box, strict=True)]
+            other, other_value = try_rule(limits.within(tuple(Interval(one, one) for one in at)))
+            found, value = other._replace(lower=found.lower), other_value
+        return Examined(max(lower, found.lower), value, found.rule)
+
+    box = (UNIT_INTERVAL,) * len(limits.spreads)
+    best = minimize_over_box(examine, box, tol * objective.losses.unit, most=_MOST_BOXES)
+    if best.found is None:
+        return nearest._replace(is_proven=bool(np.isinf(best.lower)), lower=best.lower)
+    return FixedRule(best.found, 0.0, is_proven=False, lower=best.lower)
 
 
 class RuleSpace(NamedTuple):

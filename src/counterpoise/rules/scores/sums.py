@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.rules.goal_rows import GoalConstraints
+from counterpoise.rules.goal_rows import GoalConstraints, RatioSpread
 from counterpoise.rules.scores import _kernels
 from counterpoise.rules.scores.cuts import CutRules, Cuts
+from counterpoise.solvers.intervals import Box
 from counterpoise.solvers.linear_program import constraint_scale
 
 
@@ -177,6 +178,20 @@ class RuleLimits(NamedTuple):
         goals = np.empty(0) if self.goals is None else self.goals.bounds
         return goals if self.budget is None else np.append(goals, self.budget.most)
 
+    @property
+    def spreads(self) -> tuple[RatioSpread, ...]:
+        """Return the goals that compare ratios."""
+        return () if self.goals is None else self.goals.spreads
+
+    def within(self, box: Box) -> Self:
+        """Return the same with the limits of intervals, one for each goal that compares ratios."""
+        assert self.goals is not None  # noqa: S101 - some compare ratios
+        return self._replace(goals=self.goals.within(box))
+
+    def spreads_of(self, rules: CutRules) -> tuple[RatioSpread, ...]:
+        """Return the goals that compare ratios, on some rules."""
+        return tuple(one.on(lambda matrix: _on_rules(matrix, rules, self.cuts)) for one in self.spreads)
+
     def as_limits(self, rules: CutRules) -> dict[str, Any]:
         """Return ``rows @ mixture <= bounds`` on some rules, as arguments of a solver."""
         limits = {} if self.goals is None else goals_on(rules, self.goals, self.cuts).as_limits()
@@ -209,11 +224,13 @@ class RuleLimits(NamedTuple):
 
 def goals_on(rules: CutRules, goals: GoalConstraints, cuts: Cuts) -> GoalConstraints:
     """Return goals as rows on some rules, given their rows for every cut."""
-    matrices = []
-    for matrix in (goals.rows, goals.row_slopes):
-        none_positive = matrix[:, cuts.starts[0, 0]][:, None]
-        matrices.append(none_positive + sum(matrix[:, own] - none_positive for own in rules.cuts.T))
-    return goals._replace(rows=matrices[0], row_slopes=matrices[1])
+    rows, slopes = (_on_rules(matrix, rules, cuts) for matrix in (goals.rows, goals.row_slopes))
+    return goals._replace(rows=rows, row_slopes=slopes)
+
+
+def _on_rules(matrix: FloatArray, rules: CutRules, cuts: Cuts) -> FloatArray:
+    none_positive = matrix[:, cuts.starts[0, 0]][:, None]
+    return np.asarray(none_positive + sum(matrix[:, own] - none_positive for own in rules.cuts.T))
 
 
 def cheapest_rules(cuts: Cuts, costs: FloatArray) -> tuple[FloatArray, CutRules]:

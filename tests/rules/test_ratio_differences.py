@@ -1,0 +1,221 @@
+"""Goals on how far ratios are apart: one rule against a look at every rule, mixtures against programs of HiGHS."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
+
+import counterpoise as cp
+from counterpoise.goals import (
+    InfeasibleGoals,
+    Table,
+    bind,
+    bind_objective,
+    max_difference,
+    parse_goal,
+    precision,
+    rates,
+)
+from counterpoise.rules.cautions import ConfidenceNotReached
+from counterpoise.rules.choosing import as_problem
+from counterpoise.rules.families import ThresholdRules
+from counterpoise.rules.options import Groups
+from tests.rules.score_problems import every_rule, goal_rows_of, goal_scales_of, random_problem, ranked_of
+from tests.tiers import some_fast
+
+METRICS = ("precision", "false_omission_rate", "f1_score", "jaccard_score", "false_discovery_rate")
+N_PROBLEMS = 200
+
+
+def problem_of(seed):
+    """Return a random problem, the metric that is compared, and the bound; a quotient is bounded from below."""
+    rng = np.random.default_rng(1000 + seed)
+    is_quotient = bool(seed % 3 == 2)
+    bound = float(np.round(rng.uniform(0.6, 0.95) if is_quotient else rng.uniform(0.0, 0.3), 3))
+    return random_problem(seed)._replace(budget=None, objective="error_rate"), METRICS[seed % 5], bound, is_quotient
+
+
+def goal_of(metric, bound, is_quotient):
+    return f"min_ratio({metric}, by=sex) >= {bound}" if is_quotient else f"max_difference({metric}, by=sex) <= {bound}"
+
+
+def sides_of(problem, metric, said):
+    """Return numerators and denominators of the ratio of both groups, for every rule."""
+    told = {name: one.astype(float) for name, one in said.items()}
+    ratios = [getattr(rates, metric)(sex=sex) for sex in "ab"]
+    return [
+        np.array([bind_objective(getattr(one, side), problem.tables, classes=[0, 1]).values(told)[0] for one in ratios])
+        for side in ("numerator", "denominator")
+    ]
+
+
+def errors_of(problem, said):
+    mass = problem.weights / problem.weights.sum()
+    return mass @ (said["train"] != (problem.y == 1)[:, None])
+
+
+def solved(problem, goal, decision):
+    """Return our solution; None where no rule meets the goals."""
+    ranked = ranked_of(problem)
+    by = Groups(ranked.groups.by, min_rows=1)
+    aim = as_problem(None, problem.objective, [*problem.goals, goal], by=by, decision=decision)
+    try:
+        return ThresholdRules(None, ranked.table).solve(aim)
+    except InfeasibleGoals:
+        return None
+
+
+@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), n_fast=4))
+def test_the_best_of_every_rule_is_found(seed):
+    problem, metric, bound, is_quotient = problem_of(seed)
+    said = every_rule(problem)
+    (top, bottom), (rows, bounds) = sides_of(problem, metric, said), goal_rows_of(problem, said)
+    meets = (rows <= bounds[:, None] + 1e-9 * goal_scales_of(problem)[:, None]).all(axis=0)
+    has_both = (bottom > 1e-12).all(axis=0)
+    values = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 1e-12)
+    high, low = values.max(axis=0), values.min(axis=0)
+    apart = low >= bound * high - 1e-9 if is_quotient else high - low <= bound + 1e-9
+    meets &= apart | ~has_both
+    solution = solved(problem, goal_of(metric, bound, is_quotient), "fixed")
+    if not meets.any():
+        assert solution is None
+        return
+    assert solution.value == pytest.approx(errors_of(problem, said)[meets].min(), abs=1e-9)
+    assert solution.gap <= 2e-4
+
+
+@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), n_fast=4))
+def test_no_program_at_any_place_of_the_interval_has_a_better_mixture(seed):
+    problem, metric, bound, is_quotient = problem_of(seed)
+    said = every_rule(problem)
+    (top, bottom), (rows, bounds) = sides_of(problem, metric, said), goal_rows_of(problem, said)
+    cost, best = errors_of(problem, said), np.inf
+    for t in np.linspace(0.0, 1.0, 101):
+        low, high = (bound * t, t) if is_quotient else (t, t + bound)
+        limits = np.vstack([rows, low * bottom - top, top - high * bottom])
+        ends = np.append(bounds, np.zeros(4))
+        found = linprog(cost, limits, ends, np.ones((1, cost.size)), [1.0], method="highs")
+        best = min(best, found.fun) if found.status == 0 else best
+    solution = solved(problem, goal_of(metric, bound, is_quotient), "sticky")
+    if solution is None:
+        assert best == np.inf
+        return
+    assert solution.value <= best + 2e-4
+    assert solution.value - solution.gap <= best + 1e-7
+    assert solution.gap <= 2e-4
+
+
+def rows(seed=0, n=400):
+    rng = np.random.default_rng(seed)
+    score, sex = np.round(rng.normal(size=n), 2), rng.choice(["F", "M"], n)
+    y = (score + rng.normal(size=n) > 0.8 - 0.5 * (sex == "F")).astype(int)
+    return score, y, sex
+
+
+def fitted(goals, *, confidence=None, data=None, **options):
+    score, y, sex = rows() if data is None else data
+    model = cp.GoalClassifier([score], cv="prefit", goals=goals, confidence=confidence, random_state=0, **options)
+    return model.fit(np.arange(len(y))[:, None], y, sensitive_features={"sex": sex})
+
+
+GOAL = "max_difference(precision, by=sex) <= 0.05"
+
+
+def test_goals_read_print_and_compare():
+    goal = max_difference(precision, by="sex") <= 0.05
+    assert str(goal) == GOAL
+    assert parse_goal(GOAL) == goal
+    assert goal.compares_ratios
+    assert not parse_goal("max_difference(recall, by=sex) <= 0.05").compares_ratios
+
+
+def test_values_are_those_of_the_groups_and_groups_without_a_value_are_left_out():
+    table = Table(None, y=[1, 0, 1, 1, 0], sensitive_features={"sex": list("FFMMX")})
+    goal = parse_goal("max_difference(precision, by=sex) <= 0.1")
+    check = goal.evaluate([1, 1, 1, 1, 0], table)
+    assert (check.value, check.holds) == (0.5, False)
+    assert "precision(sex=M) - precision(sex=F)" in str(check)
+    assert goal.evaluate([0, 0, 0, 0, 0], table).holds
+    assert parse_goal("min_ratio(precision, by=sex) >= 0.6").evaluate([1, 1, 1, 1, 0], table).value == 0.5
+
+
+def test_mixtures_of_models_meet_them_too():
+    score, y, sex = rows()
+    pool = [LogisticRegression(class_weight={0: 1, 1: w}).fit(score[:, None], y) for w in (0.3, 0.6, 1, 2, 4)]
+    model = cp.MixtureClassifier(pool, alpha=1.0, goals=["max_difference(precision, by=sex) <= 0.3"], random_state=0)
+    model.fit(score[:, None], y, sensitive_features={"sex": sex})
+    assert model.check_goals()[0].holds
+    assert model.gap_ <= 2e-4
+
+
+def test_a_ratio_is_the_objective_beside_a_goal_that_compares_ratios():
+    model = fitted(["max_difference(precision, by=sex) <= 0.1"], objective="f1_score", by="sex")
+    free = fitted([], objective="f1_score", by="sex")
+    assert model.check_goals()[0].holds
+    assert model.value_ <= free.value_ + 1e-9
+
+
+def test_an_audit_holds_the_union_of_both_intervals():
+    rng = np.random.default_rng(0)
+    y, sex = rng.integers(0, 2, 4000), rng.choice(["F", "M"], 4000)
+    said = np.where(rng.random(4000) < 0.8, y, 1 - y)
+    table = Table(None, y, {"sex": sex})
+    sure, open_, failed = cp.audit(
+        [f"max_difference(precision, by=sex) <= {bound}" for bound in (0.15, 0.02)]
+        + ["min_ratio(precision, by=sex) >= 0.999"],
+        said,
+        table,
+    )
+    assert sure.verdict == "holds"
+    assert open_.verdict == "undecided"
+    assert failed.verdict in {"undecided", "fails"}
+    assert 0 <= sure.low <= sure.estimate <= sure.high <= 0.15
+    skewed = np.where((sex == "F") & (rng.random(4000) < 0.5), 1, said)
+    (apart,) = cp.audit("max_difference(precision, by=sex) <= 0.02", skewed, table)
+    assert apart.verdict == "fails"
+
+
+def test_there_are_no_margins_and_a_warning_says_so():
+    with pytest.warns(ConfidenceNotReached, match="there are no margins for goals that compare ratios"):
+        model = fitted([GOAL], confidence=0.9, by="sex")
+    assert model.confidence_ is None
+    assert model.check_goals()[0].holds
+
+
+def test_infeasible_goals_name_a_bound_that_can_be_met():
+    goals = ["recall >= 0.8", "max_difference(precision, by=sex) <= 0.001"]
+    with pytest.raises(InfeasibleGoals, match=r"recall >= 0.8 and max_difference") as caught:
+        fitted(goals, decision="sticky", data=rows(n=60))
+    (bound,) = caught.value.nearest_bounds.values()
+    again = [goals[0], f"max_difference(precision, by=sex) <= {bound + 1e-6}"]
+    assert fitted(again, decision="sticky", data=rows(n=60)).check_goals()[1].holds
+
+
+def of_three_classes():
+    y = np.arange(60) % 3
+    return cp.GoalClassifier(LogisticRegression(), goals=["max_difference(precision, by=sex, of=1) <= 0.1"]).fit(
+        np.eye(3)[y], y, sensitive_features={"sex": ["F", "M"] * 30}
+    )
+
+
+WRONG = [
+    (lambda: fitted(["max_difference(win_loss_ratio, by=sex) <= 0.1"]), "searched between 0 and 1"),
+    (lambda: fitted(["max_difference(precision, by=sex, within=job) <= 0.1"]), "inside strata.*leave within out"),
+    (lambda: fitted(["max_difference(precision) <= 0.1"]), "over the groups of a column"),
+    (lambda: fitted(["max_difference(precision, by=sex) >= 0.1"]), "can be bounded with <= only"),
+    (lambda: fitted(["min_ratio(precision, by=sex) <= 0.1"]), "can be bounded with >= only"),
+    (lambda: fitted(["max_difference(precision, by=job) <= 0.1"]), "job"),
+    (lambda: fitted(["max_difference(precision, by=sex) <= 2"]), "always holds"),
+    (lambda: fitted([f"{GOAL} with confidence 0.9"]), "no tighter bound.*leave its confidence out"),
+    (lambda: precision(sex="F") - precision(sex="M"), r"max_difference\(precision, by=sex\)"),
+    (lambda: bind(GOAL, Table(None, [0, 1], {"sex": ["F", "M"]})), "compares ratios, which is not linear"),
+    (lambda: cp.LPBoostClassifier(goals=[GOAL]).fit(np.eye(4), [0, 1, 0, 1]), "A booster needs goals that are linear"),
+    (of_three_classes, "more than two classes needs goals that are linear"),
+    (lambda: cp.explore(fitted([GOAL], by="sex")), "The explorer solves again.*is a search"),
+]
+
+
+@pytest.mark.parametrize(("use", "words"), WRONG)
+def test_wrong_uses_are_refused_in_words(use, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        use()
