@@ -136,7 +136,9 @@ def _cell(rows: ResultsTable) -> str:
     values = 100 * np.array([row.value for row in rows])
     if not values.size:
         return "-"
-    spread = _TWO_SIDED * values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else 0.0
+    if values.size == 1:
+        return f"{values[0]:.2f} (one split)"
+    spread = _TWO_SIDED * values.std(ddof=1) / np.sqrt(values.size)
     return f"{values.mean():.2f} ± {spread:.2f}"
 
 
