@@ -235,7 +235,11 @@ def verdicts(rows: list[dict[str, str]]) -> Iterator[str]:
                 met = gaps[0] <= AS_GOOD and gaps[1] <= AS_RIGHT and share <= TENTH
                 said = f"the aim is {'met' if met else 'missed'} at one point: disparity {gaps[0]:+.4f}, error "
                 said += f"{gaps[1]:+.4f} beside random search, in {share:.3f} of its time"
-        yield f"{name}: {said}. As good at the limits {', '.join(f'{limit:g}' for limit in good) or 'none'}."
+        yield f"{name}, {len({row['seed'] for row in own})} split(s): {said}. As good at the limits {', '.join(f'{limit:g}' for limit in good) or 'none'}."
+
+    left = [name for name in SETS if name not in {row["set"] for row in rows}]
+    if left:
+        yield f"Not measured: {', '.join(left)}."
 
 
 def main() -> None:

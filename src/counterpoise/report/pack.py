@@ -115,14 +115,14 @@ def write_pack(run: Run, output: str | Path, *, disparity: str | None = None, wi
     contents = _Contents(
         _without_rows(run.result(), values),
         (run.folder / GOALS).read_bytes(),
-        values.hide(_events(run.folder / LOG)),
+        values.only_texts().hide(_events(run.folder / LOG)),  # its numbers are counts and bounds
         read_json(run.folder / ENVIRONMENT),
         found,
-        missing,
+        values.only_texts().hide(missing),
     )
-    files = _files(contents, run, values)
+    files = _files(contents, run)
     _write_folder(folder, files)
-    return Pack(folder, tuple(files), missing)
+    return Pack(folder, tuple(files), contents.missing)
 
 
 def _check_new(folder: Path) -> None:
@@ -162,6 +162,10 @@ class RareValues(NamedTuple):
             texts |= {one for one in rare - are_numbers if len(one) >= _SHORT}
             numbers |= {_plain(one) for one in are_numbers if len(_plain(one).strip("-0.").replace(".", "")) >= _DIGITS}
         return cls(tuple(sorted(texts, key=len, reverse=True)[:_MOST_VALUES]), frozenset(numbers))
+
+    def only_texts(self) -> "RareValues":
+        """Return the texts alone, for words whose numbers were computed."""
+        return self._replace(numbers=frozenset())
 
     def hide(self, value: Any) -> Any:
         """Return words with what is rare replaced."""
@@ -203,8 +207,9 @@ def _without_rows(result: RunResult, values: RareValues) -> RunResult:
     scores = result.scores.model_copy(update={"panels": panels})
     update = {"examples": [], "groups": groups, "segments": segments, "scores": scores}
     kept = result.model_copy(update=update).model_dump(mode="json")
-    hidden = values.hide({name: kept.pop(name) for name in ("groups", "segments", "warnings", "advice", "scores")})
-    return RunResult.model_validate({**kept, **hidden})
+    hidden = values.hide({name: kept.pop(name) for name in ("groups", "segments", "warnings")})
+    computed = values.only_texts().hide({name: kept.pop(name) for name in ("advice", "scores", "rules")})
+    return RunResult.model_validate({**kept, **hidden, **computed})
 
 
 def _events(path: Path) -> list[dict[str, str]]:
@@ -219,7 +224,7 @@ def _events(path: Path) -> list[dict[str, str]]:
     return [one for one in events if one["event"].startswith(_TRIED)]
 
 
-def _files(contents: _Contents, run: Run, values: RareValues) -> dict[str, bytes]:
+def _files(contents: _Contents, run: Run) -> dict[str, bytes]:
     """Return the content of each file by its name."""
     result, found = contents.result, contents.found
     words: dict[str, Any] = {
@@ -230,9 +235,9 @@ def _files(contents: _Contents, run: Run, values: RareValues) -> dict[str, bytes
     }
     files = {GOALS: contents.goals, "report.html": _encoded(render(result)), VERIFIER: VERIFY.encode()}
     if found is not None:
-        words["alternatives.json"] = _finite(values.hide(found.as_dict()))
+        words["alternatives.json"] = _finite(found.as_dict())
         files["alternatives.csv"] = found.as_csv().encode()
-        files["alternatives.html"] = _encoded(values.hide(alternatives_document(found).html()))
+        files["alternatives.html"] = _encoded(alternatives_document(found).html())
     files |= {name: _encoded(json.dumps(one, indent=1, ensure_ascii=False) + "\n") for name, one in words.items()}
     page = _encoded(_document(contents, run, [*files, README, PAGE, PDF]).html())
     pdf = _as_pdf(page)
