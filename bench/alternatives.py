@@ -235,7 +235,9 @@ def verdicts(rows: list[dict[str, str]]) -> Iterator[str]:
                 met = gaps[0] <= AS_GOOD and gaps[1] <= AS_RIGHT and share <= TENTH
                 said = f"the aim is {'met' if met else 'missed'} at one point: disparity {gaps[0]:+.4f}, error "
                 said += f"{gaps[1]:+.4f} beside random search, in {share:.3f} of its time"
-        yield f"{name}, {len({row['seed'] for row in own})} split(s): {said}. As good at the limits {', '.join(f'{limit:g}' for limit in good) or 'none'}."
+        count = len({row["seed"] for row in own})
+        reached = ", ".join(f"{limit:g}" for limit in good) or "none"
+        yield f"{name}, {count} split(s): {said}. As good at the limits {reached}."
 
     left = [name for name in SETS if name not in {row["set"] for row in rows}]
     if left:
