@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from tiers import slow, some_fast
 
+from counterpoise.auditing.verdicts import Moment, Verdicts
 from counterpoise.persist import watch_changes
 from counterpoise.report.page import write_page
 from counterpoise.runs import (
@@ -197,6 +198,16 @@ def test_an_odd_name_of_a_batch_is_text_on_the_page(run, batch, tmp_path):
     page = write_page(summary, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<b>March" not in page
     assert "&lt;b&gt;March&lt;/b&gt; &amp; &#39;April&#39; {{ 1 }}" in page
+
+
+def test_the_page_says_first_that_a_change_was_noticed(run, batch, tmp_path):
+    summary = monitor_run(run, batch(), time="2026-03")
+    moment = Moment("2026-03", 1, 400)
+    changed = [one._replace(verdict="undecided", changed_at=moment, began=moment) for one in summary.verdicts[:1]]
+    summary = summary._replace(verdicts=Verdicts([*changed, *summary.verdicts[1:]]))
+    page = write_page(summary, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "A change was noticed, and no goal is shown to fail yet" in page
+    assert page.index("A change was noticed at 2026-03, after 400 rows") < page.index("Each goal over time")
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ class WatchedGoal(NamedTuple):
     sentences: list[str]
     figure: Markup
     table: PageTable
+    has_changed: bool  # whether a failure is proven, or a change was noticed
 
 
 def watched_goals(summary: MonitorSummary) -> list[WatchedGoal]:
@@ -52,7 +53,7 @@ def _watched(summary: MonitorSummary, place: int) -> WatchedGoal:
     ]
     figure = figures.band_figure(f"goal-{place + 1}", text, standings, labels, now.bound, now.goal.sense, marks)
     table = PageTable(f"{name}: bound {number(now.bound)}, the last batches", heads, cells, wide=(1,))
-    return WatchedGoal(name, text, verdict_of(now.verdict), _sentences(now, lines), figure, table)
+    return WatchedGoal(name, text, verdict_of(now.verdict), _sentences(now, lines), figure, table, bool(marks))
 
 
 def _numbers(record: Mapping[str, Any]) -> dict[str, float]:
@@ -86,6 +87,8 @@ def headline(summary: MonitorSummary, goals: Sequence[WatchedGoal]) -> tuple[Ver
     failing = [goal.name for goal in goals if goal.verdict is FAILS]
     if failing:
         return FAILS, f"{many(len(failing), 'goal')} of {len(goals)} {'fails' if len(failing) == 1 else 'fail'}"
+    if any(goal.has_changed for goal in goals):
+        return UNDECIDED, "A change was noticed, and no goal is shown to fail yet"
     if goals and all(verdict.verdict == HOLDS for verdict in summary.verdicts):
         return ALL_HOLD, "All goals hold"
     return UNDECIDED, "No goal is shown to fail" if goals else "No batch has been counted yet"
