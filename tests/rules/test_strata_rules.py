@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
-from tiers import some_fast
+from tests.tiers import some_fast
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, NoRows

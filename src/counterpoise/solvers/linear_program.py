@@ -283,6 +283,8 @@ def minimize_on_simplex(hessian: FloatArray, cost: FloatArray) -> FloatArray | N
 # with values of about 1, whatever their units were.
 _MISMATCH = 1e-7
 _SPARE = 32  # rows beside the doubled ones
+# Entries of a row, in parts of its largest, that are rounding: a small scale blows them up, to a ray without an end.
+_ROUNDING = 1e-15
 _FREE = 1e30  # what daqp takes for no bound
 
 
@@ -314,6 +316,11 @@ class CuttingPlanes:
     ) -> None:
         self.size, self.most = size, most
         self.row_scale = constraint_scale(np.abs(rows).max(axis=1, initial=0.0), bounds) if scale is None else scale
+        size_of = _ROUNDING * np.abs(rows).max(axis=1, initial=0.0)  # of what is left where equal numbers cancel
+        rows, bounds = (
+            np.where(np.abs(rows) <= size_of[:, None], 0.0, rows),
+            np.where(np.abs(bounds) <= size_of, 0.0, bounds),
+        )
         self.rows, self.bounds = rows / self.row_scale[:, None], bounds / self.row_scale
         # One matrix, grown by doubling: the equation of the simplex, the rows, then the cuts.
         self._n_equal = int(most is None)
