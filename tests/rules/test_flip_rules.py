@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
-from tests.tiers import some_fast
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table
+from tests.tiers import some_fast
 
 N_PROBLEMS = int(os.environ.get("COUNTERPOISE_PROBLEMS", "40"))
 
