@@ -236,7 +236,6 @@ def test_a_clone_keeps_the_fitted_models(fitted, pool):
         ({"decision": "maybe"}, ValueError, "decision must be one of"),
         ({"max_models": 0}, ValueError, "max_models must be at least 1"),
         ({"goals": ["recal(train) >= 0.5"]}, ValueError, "Did you mean 'recall'"),
-        ({"objective": "precision"}, TypeError, "is a ratio"),
         ({"goals": ["recall(mail) >= 0.5"]}, ValueError, "dataset 'mail'"),
         ({"goals": ["recall(sex=F) >= 0.5"]}, ValueError, "column 'sex'"),
     ],

@@ -10,7 +10,15 @@ from sklearn.metrics import f1_score, jaccard_score, make_scorer, precision_scor
 from sklearn.model_selection import TunedThresholdClassifierCV
 
 import counterpoise as cp
-from counterpoise.goals import InfeasibleGoals, Table, bind_objective, forget_metric, rates, register_metric
+from counterpoise.goals import (
+    InfeasibleGoals,
+    Table,
+    bind_objective,
+    catalogue,
+    forget_metric,
+    rates,
+    register_metric,
+)
 from counterpoise.goals.parsing import as_rate_or_ratio
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.families import ThresholdRules
@@ -257,6 +265,12 @@ def explored(scores, y):
 
 def objective(text, **options):
     return lambda scores, y: fitted(scores, y, objective=text, **options)
+
+
+def test_a_metric_that_is_refused_is_not_registered():
+    with pytest.raises(ValueError, match="greater_is_better is for ratios"):
+        register_metric(rates.recall, name="hits", greater_is_better=True)
+    assert "hits" not in [one.name for one in catalogue()]
 
 
 WRONG = [

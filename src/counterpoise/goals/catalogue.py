@@ -165,6 +165,11 @@ def register_metric(
     if not isinstance(name, str) or not re.fullmatch(WORD, name) or name in {"with", "abs", *OWN_WORDS, *_BUILT_IN}:
         raise ValueError(f"The name of a metric must be a word that no metric has yet; got {name!r}.")
     example = define(Dataset())
+    if greater_is_better and not isinstance(example, Ratio):
+        raise ValueError(
+            f"greater_is_better is for ratios, and {name} is a rate: as an objective write -1 * {name}, which is "
+            "minimised."
+        )
     if isinstance(example, Ratio):
         for rate in (example.numerator, example.denominator):
             _as_metric(name, rate)  # raises if it cannot be a metric
@@ -175,11 +180,6 @@ def register_metric(
     (RATIOS if isinstance(example, Ratio) else METRICS).update(entry)
     TABLE_METRICS.append(name)
     if greater_is_better:
-        if not isinstance(example, Ratio):
-            raise ValueError(
-                f"greater_is_better is for ratios, and {name} is a rate: as an objective write -1 * {name}, which is "
-                "minimised."
-            )
         MAXIMIZED.add(name)
     MEANINGS[name] = (define.__doc__ or "a metric of your own").strip().partition("\n")[0]
 
