@@ -14,11 +14,11 @@ from counterpoise.goals import (
     InfeasibleGoals,
     Table,
     bind_objective,
-    catalogue,
     forget_metric,
     rates,
     register_metric,
 )
+from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.parsing import as_rate_or_ratio
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.families import ThresholdRules
