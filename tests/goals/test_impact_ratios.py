@@ -213,3 +213,9 @@ REFUSED = {
 def test_what_has_no_ratio_is_refused(given, options, words):
     with pytest.raises((ValueError, TypeError), match=words):
         cp.impact_ratios(*given, **options)
+
+
+@pytest.mark.parametrize("selects", [None, "hired"])
+def test_the_decision_that_selects_is_named(selects):
+    ratios = cp.impact_ratios(["hired", "rejected"] * 4, ["a"] * 4 + ["b"] * 4, pos_label=selects)
+    assert f"The decision that selects is {selects or 'rejected'!r}." in str(ratios)

@@ -114,7 +114,7 @@ def test_what_has_no_reasons_is_refused(model):
         cp.principal_reasons([])
     with pytest.raises(ValueError, match="one row for each of the 3 explanations; got 2"):
         cp.principal_reasons(records, ["F", "M"])
-    with pytest.raises(ValueError, match=r"adverse must be one of the decisions \[.*\]; got 'no'"):
+    with pytest.raises(ValueError, match=r"adverse must be one of the decisions \d, \d; got 'no'"):
         cp.principal_reasons(records, adverse="no")
     with pytest.raises(ValueError, match="contributions must be finite everywhere; got NaN"):
         cp.principal_reasons(replace(one, contributions={"a": np.nan}) for one in records)

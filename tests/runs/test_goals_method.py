@@ -10,7 +10,7 @@ from counterpoise.cli import main
 from counterpoise.datasets import loans
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
-from counterpoise.runs import DataError, fit_run, open_run, predict_run, rebalance_run, starting_file
+from counterpoise.runs import DataError, fit_run, monitor_run, open_run, predict_run, rebalance_run, starting_file
 from counterpoise.runs.data import load_data
 from tests.inside import kept_scores, kept_table
 
@@ -262,3 +262,14 @@ def test_margins_of_a_run_count_persons(folder):
     again = rebalance_run(by_person, goals=["recall >= 0.65"], output=folder / "persons again").model()
     np.testing.assert_array_equal(again.family_.selection_data.persons, kept.persons)
     assert again.margins_[0].standard_error > 1.8 * other.standard_error
+
+
+def test_a_run_with_a_goal_that_compares_ratios_is_saved_and_watched(folder):
+    apart = "max_difference(precision, by=sex) <= 0.3"
+    text = FILE.format(goals=f'{RECALL}, "{apart}"', more="", parameters=', by = ["sex"]')
+    (folder / "ratios.toml").write_text(text.replace(', { name = "naive_bayes" }', ""))
+    run = fit_run(folder / "ratios.toml")
+    model = open_run(run.folder).model()  # saved, and read again
+    assert [check.holds for check in model.check_goals()] == [True, True]
+    assert [goal.goal for goal in run.summary().goals] == ["recall >= 0.7", apart]
+    assert "compares ratios" in "".join(monitor_run(run, folder / "loans.csv").notes)

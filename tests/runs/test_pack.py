@@ -44,11 +44,11 @@ def write_table(loans, place):
 def run(loans, tmp_path_factory):
     place = tmp_path_factory.mktemp("packed")
     write_table(loans, place)
-    (place / "goals.toml").write_text(SETTINGS.format(goal='"recall >= 0.95", "positive_rate <= 0.1"', test=0.3))
+    (place / "own.toml").write_text(SETTINGS.format(goal='"recall >= 0.95", "positive_rate <= 0.1"', test=0.3))
     with pytest.raises(InfeasibleGoals):
-        fit_run(place / "goals.toml", output=place / "run")
-    (place / "goals.toml").write_text(SETTINGS.format(goal='"recall >= 0.5"', test=0.3))
-    return fit_run(place / "goals.toml", output=place / "run")
+        fit_run(place / "own.toml", output=place / "run")
+    (place / "own.toml").write_text(SETTINGS.format(goal='"recall >= 0.5"', test=0.3))
+    return fit_run(place / "own.toml", output=place / "run")
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,8 @@ def test_the_pack_has_every_part_and_says_what_is_missing(packed):
     assert "There is no PDF" in packed.missing["pdf"]
     text = (packed.folder / "README.md").read_text(encoding="utf-8")
     for part in ("The model", "Goals, and where they came from", "Data", "Less discriminatory alternatives",
-                 "What was tried", "How to reproduce", "no PDF", "recall \\>= 0.5", "counterpoise fit"):  # fmt: skip
+                 "What was tried", "How to reproduce", "no PDF", "recall \\>= 0.5",
+                 "counterpoise fit goals.toml --output run"):  # fmt: skip
         assert part in text
     for name in names:
         if name.endswith(".json"):

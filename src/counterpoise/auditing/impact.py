@@ -189,6 +189,7 @@ def impact_ratios(
     (unknown)           1         1          1.0000             -       -       -                -         -       -
     (unknown): not in the ratios.
     <BLANKLINE>
+    The decision that selects is 1.
     Impact ratios are to the most selected category. Each interval holds with confidence 0.95, ...
     """
     check_choice(kind, "kind", _KINDS)
@@ -233,7 +234,8 @@ def _hits(answers: ArrayLike, n_samples: int, kind: str, pos_label: Any) -> tupl
             f"Name the decision that selects with pos_label; got {len(classes.several)} decisions: "
             f"{', '.join(map(repr, classes.several[:10]))}."
         )
-    return np.asarray(values == classes.positive, dtype=np.bool_), []
+    selects = np.asarray(classes.positive).item()
+    return np.asarray(values == classes.positive, dtype=np.bool_), [f"The decision that selects is {selects!r}."]
 
 
 def _tables(columns: Sequence[str], intersections: bool) -> list[tuple[str, ...]]:

@@ -29,7 +29,7 @@ from counterpoise.auditing.audit import FAILS, HOLDS, UNDECIDED, add_confidence
 from counterpoise.auditing.streams import LEVELS, CountedStream, MonitoredLimit, count_rows
 from counterpoise.auditing.verdicts import GoalVerdict, Moment, Verdicts
 from counterpoise.goals.binding import PreparedPredictions, Views, no_rows_reason, prepare
-from counterpoise.goals.bound_goals import risk_of_each
+from counterpoise.goals.bound_goals import refuse_compared, risk_of_each
 from counterpoise.goals.catalogue import needs
 from counterpoise.goals.classes import check_classes, distinct_labels, find_classes, without_deferred
 from counterpoise.goals.equality import Distance
@@ -201,6 +201,7 @@ class Monitor:
         self.groups: dict[str, list[Any]] = (
             {} if groups is None else {name: list(values) for name, values in groups.items()}
         )
+        refuse_compared(all_goals, "A monitor")
         self._amounts = amount_columns(all_goals)
         _check_amounts(self._amounts, self.largest_value)
         self._watched = [

@@ -15,6 +15,7 @@ import json
 import math
 import re
 import secrets
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -401,7 +402,11 @@ def _again_section(contents: _Contents, run: Run) -> Section:
     tables = [PageTable("SHA-256 of the data files, and the run's fingerprint", ["of", "checksum"], checks, wide=(1,))]
     tables.append(PageTable("Versions", ["package", "version"], versions))
     text = [f"Put goals.toml beside the data files and run these commands. The seed is {run.settings.seed}."]
-    return Section("How to reproduce", text, tables, code="\n".join(result.commands))
+    commands = [shlex.split(one) for one in result.commands]
+    if commands and "fit" in commands[0]:  # of a goals file that had a name of its own, and is called goals.toml here
+        first = commands[0][: commands[0].index("fit")]
+        commands[0] = [*first, "fit", GOALS, "--output", run.folder.name]
+    return Section("How to reproduce", text, tables, code="\n".join(map(shlex.join, commands)))
 
 
 def _model_card(document: Document) -> str:

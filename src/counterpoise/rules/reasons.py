@@ -138,7 +138,8 @@ def principal_reasons(
     if adverse is not None:
         is_adverse = np.array([one.decision == adverse for one in explanations], dtype=np.bool_)
         if not is_adverse.any():
-            raise ValueError(f"adverse must be one of the decisions {decisions!r}; got {adverse!r}.")
+            known = ", ".join(repr(np.asarray(one).item()) for one in decisions)
+            raise ValueError(f"adverse must be one of the decisions {known}; got {adverse!r}.")
         sign = -1.0 if is_above[is_adverse].all() else 1.0
         if sign > 0 and not (scores <= lowers)[is_adverse].all():
             raise ValueError(f"adverse must be a decision that the model makes; {adverse!r} leaves it to a person.")

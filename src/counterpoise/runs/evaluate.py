@@ -359,7 +359,11 @@ def _frontiers(run: Evaluation) -> Iterator[list[result.FrontierPoint]]:
     estimator, is_of_many = run.estimator, run.is_mixture and has_class_rules(run.model)
     aimed = list(estimator.goals_[: len(run.goals)]) if run.is_mixture else []  # not those of a change plan
     options: dict[str, Any] = {"n_points": _POINTS, "tol": _FRONTIER_TOL}
+    is_linear = run.is_mixture and not isinstance(estimator.objective_, Ratio)
     for goal in aimed:
+        if not is_linear or any(one.compares_ratios for one in aimed):  # a search for each bound, of seconds to minutes
+            yield []
+            continue
         if goal.is_ratio or is_of_many:
             n_points = _POINTS_OF_MANY if is_of_many else _POINTS
             near = np.clip(goal.bound + np.linspace(-_NEAR, _NEAR, n_points), 0.0, None)

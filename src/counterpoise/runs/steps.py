@@ -107,7 +107,7 @@ def check_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
         if any(goal.confidence is not None for goal in goals):
             # of so many rows to choose on no decisions may be certified to meet them
             with as_data_error(f"The goals cannot be met with confidence on the {data.chosen_on} rows: "):
-                bind(goals, tables, classes=data.classes, pos_label=data.positive)
+                check_goal_data(goals, Views(tables, classes_of(tables, classes=data.classes, pos_label=data.positive)))
         deferred = True if methods.defers(settings.method) else None  # whatever the answer is called
         classes = classes_of(tables, classes=data.classes, pos_label=data.positive)._replace(deferred=deferred)
         check_contradictions(goals, Views(tables, classes))
@@ -161,7 +161,11 @@ def goal_errors(goals: Iterable[Goal], part: RunRows, data: Data) -> Iterator[Va
     tables = _tables(part, data)
     for goal in goals:
         try:
-            bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)
+            if goal.compares_ratios:  # not linear: what it refers to is checked all the same
+                views = Views(tables, classes_of(tables, classes=data.classes, pos_label=data.positive))
+                check_goal_data([goal.with_confidence(None)], views)
+            else:
+                bind([goal.with_confidence(None)], tables, classes=data.classes, pos_label=data.positive)
             for name in goal.datasets:
                 tables[name].heaviest(name)
         except ValueError as error:
