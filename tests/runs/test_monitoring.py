@@ -143,6 +143,12 @@ def test_labels_that_come_late_find_their_rows_by_id(run, batch, tmp_path):
     assert "370 labels of rows of other batches" in str(summary)
 
 
+def test_rows_without_labels_and_ids_are_said_to_be_lost_for_goals_that_need_labels(run, batch):
+    summary = monitor_run(run, batch(change=lambda frame: frame.drop(columns=["paid", "id"])))
+    assert "400 rows came with neither a label nor an id: goals that need labels never count them" in str(summary)
+    assert monitor_run(run).notes == summary.notes
+
+
 def test_decisions_of_a_column_or_of_the_run(run, batch):
     path = batch()
     predict_run(run, path, path.with_name("decisions.csv"))

@@ -198,6 +198,9 @@ def monitor_run(
                 raise RunFolderError(f"The run folder {run.folder} was removed or moved. Nothing is counted.")
             _write_state(run, lines, monitor)
         _write_log(run, lines)
+    if monitor.n_unlabelled:
+        lost = f"{_many(monitor.n_unlabelled, 'row')} came with neither a label nor an id"
+        notes += (f"{lost}: goals that need labels never count them. Name the column of ids with --ids",)
     return MonitorSummary(run.folder.name, lines, monitor.verdicts, batch, is_new, notes)
 
 
