@@ -173,6 +173,7 @@ def test_labels_that_are_numbers_are_written_beside_the_text(folder, tmp_path):
     frame["default"] = (frame["default"] == "yes").astype(int)
     frame.drop(columns="last_year").to_csv(tmp_path / "loans.csv", index=False)
     text = FILE.replace('positive = "yes"\n', "").replace('baseline = "last_year"\n', "")
+    text = text.replace('confidence = "none"\n', "")
     changed = text.replace("alpha = 0.3\n", "").replace("{ cost = 0.2 }", '{ cost = 0.2, label = "ask" }')
     (tmp_path / "run.toml").write_text(changed)
     run = fit_run(tmp_path / "run.toml")
