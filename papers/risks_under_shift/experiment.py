@@ -1,9 +1,11 @@
-"""The mixture of one pool, chosen for the mean, for tails and for calibrated balls, where the population then shifts.
+"""Mixtures chosen for the mean, for tails and for calibrated balls, where the population then shifts.
 
 On each split a pool of gradient-boosted trees and logistic regressions, some of them trained on a part of the rows or
 with other weights of the classes, is fitted to half of the rows. Mixtures are chosen on few and on more held-out
-rows, one for each objective. On the test rows, errors are looked at as they are and under shifts: all rows
-of a sub-population, the lowest or highest fifth by a feature, or the rows of one value of a category.
+rows, one for each objective: of the answers of the pool, and of the thresholds of its first model, gradient boosting on
+all rows. A control is that model where a fair coin decides about some rows, drawn without looking, as many as
+give it the average error of the calibrated ball. On the test rows, errors are looked at as they are and under shifts:
+all rows of a sub-population, the lowest or highest fifth by a feature, or the rows of one value of a category.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from counterpoise import MixtureClassifier
+from counterpoise import GoalClassifier, MixtureClassifier
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.metrics import cvar_loss
 from counterpoise.runs.results import ResultRow
@@ -36,6 +38,8 @@ OBJECTIVES: dict[str, Risk] = {
     "CVaR, alpha 0.1": CVaR(ALPHA),
 }
 PLAIN = "plain model"  # the first of the pool: gradient boosting on all rows
+COIN = "plain model and a coin"  # with the average error of the ball
+POOL, THRESHOLDS = "pool", "thresholds"  # what is mixed
 ERROR, WORST, SPREAD, TAIL = "error", "worst sub-population", "mean of the worst tenth", f"tail, alpha {ALPHA:g}"
 
 
@@ -63,15 +67,31 @@ def measure_on(data: TableData, split: Split) -> list[ResultRow]:
     train, choose, test = np.split(shuffled, [len(y) // 2, len(y) // 2 + max(N_CHOOSE)])
     pool = fitted_pool(X[train], y[train])
     wrong = np.column_stack([model.predict(X[test]) != y[test] for model in pool]).astype(float)
+    plain = wrong[:, 0]
+    codes = np.searchsorted(pool[0].classes_, y[test])
     shifts = list(sub_populations(X[test]))
     rows = []
     for n_rows in N_CHOOSE:
         seen = choose[:n_rows]
-        mixture = MixtureClassifier(pool, alpha=1.0, random_state=0).fit(X[seen], y[seen])
-        shares = {name: mixture.rebalance(objective=risk).mixture_ for name, risk in OBJECTIVES.items()}
-        shares = {PLAIN: np.eye(1, len(pool))[0], **shares}
-        rows += [row for name, share in shares.items() for row in _rows(split, n_rows, name, wrong @ share, shifts)]
+        models = MixtureClassifier(pool, alpha=1.0, random_state=0).fit(X[seen], y[seen])
+        rules = GoalClassifier(pool[0], cv="prefit", decision="sticky", confidence=None, random_state=0)
+        rules.fit(X[seen], y[seen])
+        losses = {PLAIN: plain}
+        by_family = {POOL: dict(losses), THRESHOLDS: dict(losses)}
+        for name, risk in OBJECTIVES.items():
+            by_family[POOL][name] = wrong @ models.rebalance(objective=risk).mixture_
+            chances = rules.rebalance(objective=risk).decision_proba(X[test])
+            by_family[THRESHOLDS][name] = 1 - chances[np.arange(codes.size), codes]
+        for family, found in by_family.items():
+            found[COIN] = with_coin(plain, found[BALL].mean())
+            rows += [row for name, one in found.items() for row in _rows(split, family, n_rows, name, one, shifts)]
     return rows
+
+
+def with_coin(losses: FloatArray, error: float) -> FloatArray:
+    """Return the expected losses where a fair coin decides about a share of the rows that gives the average error."""
+    share = np.clip((error - losses.mean()) / (0.5 - losses.mean()), 0.0, 1.0)
+    return np.asarray((1 - share) * losses + share / 2)
 
 
 def fitted_pool(X: FloatArray, y: AnyArray) -> list[Any]:
@@ -99,7 +119,9 @@ def sub_populations(X: FloatArray) -> Iterator[BoolArray]:
                 yield is_inside
 
 
-def _rows(split: Split, n_rows: int, method: str, losses: FloatArray, shifts: list[BoolArray]) -> list[ResultRow]:
+def _rows(
+    split: Split, family: str, n_rows: int, method: str, losses: FloatArray, shifts: list[BoolArray]
+) -> list[ResultRow]:
     by_shift = np.sort([losses[is_inside].mean() for is_inside in shifts])[::-1]
     found = {
         ERROR: losses.mean(),
@@ -111,7 +133,7 @@ def _rows(split: Split, n_rows: int, method: str, losses: FloatArray, shifts: li
         ResultRow(
             EXPERIMENT,
             split.dataset,
-            "pool",
+            family,
             method,
             split.seed,
             None,
