@@ -329,9 +329,9 @@ def test_errors_are_compared_at_equal_ratios():
         return page.Curve([f"kappa={ratio}" for ratio in ratios], values)
 
     ours = line([0.8, 0.4, 0.6], [0.18, 0.14, 0.16])
-    said = page._against_zafar(ours, line([0.3, 0.5, 0.7], [0.1, 0.16, 0.16]))
+    said = page._ahead_of(line([0.3, 0.5, 0.7], [0.1, 0.16, 0.16]), ours)
     assert "-1.00 to +1.00 on test rows" in said
-    assert page._against_zafar(ours, line([0.1], [0.2])) == "no ratio that both reach"
+    assert page._ahead_of(line([0.1], [0.2]), ours) == "no ratio that both reach"
 
 
 def test_means_are_over_repeats_for_each_setting():
