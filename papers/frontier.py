@@ -114,10 +114,13 @@ def compared(ours: Frontier, other: Frontier) -> Compared:
     return Compared(at, *means)
 
 
-def interval(values: FloatArray) -> tuple[float, float, float]:
-    """Return the mean between the ends of its 95 % interval; they are the mean where there is one value."""
+def interval(values: FloatArray, overlap: float = 0.0) -> tuple[float, float, float]:
+    """Return the mean between the ends of its 95 % interval; they are the mean where there is one value.
+
+    ``overlap`` is what splits that share rows add to 1 / n_splits in the variance of the mean (Nadeau and Bengio 2003).
+    """
     middle = float(values.mean())
     if values.size == 1:
         return middle, middle, middle
-    room = float(student.ppf(_LEVEL, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size))
+    room = float(student.ppf(_LEVEL, values.size - 1) * values.std(ddof=1) * np.sqrt(1 / values.size + overlap))
     return middle - room, middle, middle + room

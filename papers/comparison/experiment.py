@@ -56,7 +56,7 @@ def takes_part(method: Method, dataset: str) -> bool:
     """Tell whether a method has anything to say about a set."""
     source = SOURCES[dataset]
     asked = any(GOALS[name].suits(source) for name in method.asks)
-    return asked or (method.tails is not None and (method.many_classes or not source.tail_only))
+    return asked or method.tails is not None
 
 
 def is_final(row: ResultRow) -> bool:

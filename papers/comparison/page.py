@@ -27,11 +27,12 @@ from papers.comparison.experiment import (
     wanted,
 )
 from papers.comparison.losses import WHY
-from papers.comparison.methods import SCORES, WHOLE, Method
-from papers.comparison.peers import PEERS, REJECT
+from papers.comparison.methods import OURS_NAME, SURE, Method
+from papers.comparison.peers import GRID, PEERS, REJECT
 from papers.comparison.questions import ALPHAS, GOALS, ODDS, PARITY, TAIL, Question
-from papers.comparison.rows import TRAIN_SHARE
+from papers.comparison.rows import N_FOLDS
 from papers.comparison.verdicts import (
+    EVERY,
     FEWEST,
     LOSS,
     QUESTIONS,
@@ -40,6 +41,7 @@ from papers.comparison.verdicts import (
     Measured,
     Verdict,
     bound_of,
+    counted,
     counts,
     in_all,
     verdicts,
@@ -49,8 +51,8 @@ from papers.markdown import markdown_table
 from papers.study import Study
 
 _COMMAND = "make reproduce PAPER=comparison"
-_MARKS = dict(zip((peer.name for peer in PEERS), "xXsDv^<>P*1h", strict=True))
-_COLORS = dict(zip(_MARKS, ("k", *(f"C{place}" for place in (1, 2, 4, 5, 6, 7, 8, 9, 1, 2, 4))), strict=True))
+_MARKS = dict(zip((peer.name for peer in PEERS), "xXsDv^<>P*1", strict=True))
+_COLORS = dict(zip(_MARKS, ("k", *(f"C{place}" for place in (1, 2, 4, 5, 6, 7, 8, 9, 1, 2))), strict=True))
 _DRAWN = (PARITY, ODDS)
 _SHORT = 0.001  # seconds: an answer that was there already
 _NEAR = 0.01  # a bound missed by less is not counted as missed
@@ -59,16 +61,16 @@ _NEAR = 0.01  # a bound missed by less is not counted as missed
 def sections(rows: ResultsTable, folder: Path) -> Iterator[str]:
     """Yield the paragraphs of the page, and leave its figures in the folder."""
     measured, side_by_side = Measured(rows), Measured(in_all(rows))
-    alike, as_it_comes = verdicts(measured), verdicts(measured, WHOLE)
+    alike = verdicts(measured)
     yield _head(rows)
-    yield _headline(alike, as_it_comes)
+    yield _headline(alike)
     yield _lost(alike)
     yield _kept(side_by_side)
-    drawn = [name for name in measured.datasets if measured.points(name, PARITY, WHOLE)]
+    drawn = [name for name in measured.datasets if measured.points(name, PARITY, OURS_NAME)]
     if drawn:
         draw(measured, drawn).savefig(folder / "frontier.png", dpi=100)
-        yield picture("frontier.png", "Error against violation on test rows, means over splits; lines are ours")
-    for question in QUESTIONS:
+        yield picture("frontier.png", "Error against violation on test rows, means over splits; the line is ours")
+    for question in (*QUESTIONS, EVERY):
         yield from _question(question, [one for one in alike if one.question == question])
     yield from _asked(side_by_side, rows)
     yield from _failures(rows)
@@ -82,9 +84,10 @@ splits); every number is in `results.parquet` beside this page. {_n_splits(rows)
 rows of each: at most {SIZES.old:,} of before, on which a deployed model was trained; at most {SIZES.fit:,}, and two
 thirds of all, to fit; at most {SIZES.test:,} to test (`--quick`: {QUICK_SIZES.old:,}, {QUICK_SIZES.fit:,} and
 {QUICK_SIZES.test:,}).
-All have the same features, the group among them, and the same model: a LightGBM whose size is tuned on rows of
-training. Who decides by scores has those of that model after {TRAIN_SHARE:.0%} of the rows to fit, and chooses on the
-others; who trains has all of them. Groups are the sexes, in COMPAS African-American against all others. Everything is
+All have the same features, the group among them, and the same model: a LightGBM whose size is tuned on the rows to fit.
+Methods that choose by scores, ours included, have the same ones: out of {N_FOLDS} folds for the rows to fit, on which
+rules are chosen, and of the model fitted to all of these for test rows. Methods that train have the rows to fit. Groups
+are the sexes, in COMPAS African-American against all others. Everything is
 judged on test rows, in expectation over the draws of those that draw. Seconds are of processor time, on one thread.
 
 **What is compared.** Two methods are comparable where one of their two numbers is equal. So ours is moved along its
@@ -94,15 +97,18 @@ the false alarms, the tail loss) is taken split by split, in points, and average
 values are off from their means is charged at the slope of our line, so that intervals know of the noise of both
 numbers. Where a peer's value is beyond the ends of our line the bound counts only if one of the two is better in both
 numbers; else it is left out, and *apart* says how often. A method without a bound is compared where it is. **Win** and
-**loss**: a difference from zero at the level 0.05, two-sided (Student's t, about two standard errors), after Holm's
-correction over all pairs of a set and a question of that peer; fewer than {FEWEST} splits decide nothing.
+**loss**: a difference from zero at the level 0.05, two-sided (Student's t, with the variance of the mean corrected for
+rows that splits share, after Nadeau and Bengio), after Holm's correction over all pairs of a set and a question of that
+peer; fewer than {FEWEST} splits decide nothing. A method without a bound decides alike whatever is asked: it is one
+pair a set. Pairs without a number, and cells that repeat another of the same peer and set, are not counted.
 
-**Who stands for us.** `{SCORES}` beside peers that decide by the shared scores: same scores, same selection rows.
-`{WHOLE}`, which trains the tuned model on all rows to fit and chooses on out-of-fold scores, beside peers that train
-on these rows, or are plain models of them. Both decide as they come, by one rule, and draw only for tails and where no
-single rule meets the goal. Other ways of ours have their lines further down, and no verdicts. {REJECT} looks for the
-best balanced accuracy, not for the least error: that ours has less is no news. FairGBM fits on this scikit-learn after
-a keyword that was renamed there is given its old name."""
+**Ours** is `{OURS_NAME}` on these scores, with `confidence=None`, so that it meets its bounds on the rows to fit as the
+peers do. It decides by one rule, and draws only for tails and where no single rule meets the goal. `{SURE}` has margins
+for new rows, which is its default. Peers with our margins are on [a page of their own](../holding/README.md).
+{REJECT} looks for the best balanced accuracy, not for the least error: that ours has less is no news; its grid has
+{GRID["num_class_thresh"]} thresholds and {GRID["num_ROC_margin"]} margins, half of its own in each. FairGBM fits on
+this scikit-learn after a keyword that was renamed there is given its old name. Training inside goals, linear models and
+robust boosting have pages of their own. `dro` has no comparable model, and is left out."""
 
 
 def _n_splits(rows: ResultsTable) -> str:
@@ -112,29 +118,26 @@ def _n_splits(rows: ResultsTable) -> str:
     return " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
 
 
-def _headline(alike: list[Verdict], as_it_comes: list[Verdict]) -> str:
-    first, second = counts(alike), counts(as_it_comes)
+def _headline(found: list[Verdict]) -> str:
+    by_peer = counts(found)
     lines = [
-        [
-            peer.name,
-            peer.needs,
-            *(str(first[peer.name][word]) for word in (WIN, TIE, LOSS)),
-            " / ".join(str(second[peer.name][word]) for word in (WIN, TIE, LOSS)) if peer.on_scores else "as before",
-        ]
+        [peer.name, peer.needs, *(str(by_peer[peer.name][word]) for word in (WIN, TIE, LOSS))]
         for peer in PEERS
-        if sum(first[peer.name].values())
+        if sum(by_peer[peer.name].values())
     ]
-    table = markdown_table(["peer", "package", "wins", "ties", "losses", f"{WHOLE} instead"], lines, n_words=2)
-    ahead = [name for name, one in first.items() if one[LOSS] > one[WIN]]
+    table = markdown_table(["peer", "package", "wins", "ties", "losses"], lines, n_words=2)
+    ahead = [name for name, one in by_peer.items() if one[LOSS] > one[WIN]]
     told = f"More losses than wins: against {', '.join(ahead)}." if ahead else "No peer wins more pairs than it loses."
-    total = Counter(one.word for one in alike)
-    apart = Counter(np.sign(one.mean) for one in alike if one.low > 0 or one.high < 0)
+    total = Counter(one.word for one in counted(found))
+    apart = Counter(np.sign(one.mean) for one in counted(found) if one.low > 0 or one.high < 0)
     return f"""## Wins, ties and losses of ours, by peer
 
+**With equal scores all good choosers reach the same frontier.** What differs is whether goals hold on new rows, how
+many can be asked for at once, and what the choice costs in time: see the next table and the last ones.
+
 Pairs of a set and a question. {total[WIN]} wins, {total[TIE]} ties and {total[LOSS]} losses in all,
-{first[REJECT][WIN]} of the wins against {REJECT}. {told} A tie is no proof of equality: before the
-correction {apart[-1.0]} intervals lie wholly on our side of zero and {apart[1.0]} on the other.
-The last column has `{WHOLE}`, as one would use it, in the place of the one on shared scores (wins / ties / losses).
+{by_peer[REJECT][WIN]} of the wins against {REJECT}. {told} A tie is no proof of equality: before the
+correction of Holm {apart[-1.0]} intervals lie wholly on our side of zero and {apart[1.0]} on the other.
 
 {table}"""
 
@@ -149,19 +152,22 @@ def _lost(alike: list[Verdict]) -> str:
 
 
 def _kept(measured: Measured) -> str:
-    """Say by how much bounds are missed, by method and question: what the comparison at equal values leaves out."""
+    """Say how often bounds hold on test rows, by method and question, and by how much they are missed."""
     lines = []
     for method in METHODS.values():
         excess = [_excess(measured, question, method) for question in GOALS.values()]
         if any(one.size for one in excess):
-            told = [f"{100 * np.maximum(one, 0.0).mean():.2f}" if one.size else "" for one in excess]
-            lines.append([method.name, *told])
+            cells = [
+                f"{(one <= 0).mean():.2f} / {100 * np.maximum(one, 0.0).mean():.2f}" if one.size else ""
+                for one in excess
+            ]
+            lines.append([method.name, *cells])
     table = markdown_table(["method", *GOALS], lines)
     return f"""### What was asked for, and what came
 
-Points by which the test value is beyond the bound that was asked for, nothing where it is inside: means over bounds,
-sets and splits that all methods have, of methods that take a bound. Nobody but MAPIE was asked for more than to meet
-it on the rows at hand.
+The share of bounds that hold on test rows, and the points by which the test value is beyond the bound, nothing where it
+is inside: means over bounds, sets and splits that all methods have, of methods that take a bound. MAPIE and `{SURE}`
+promise new rows; all others meet their bounds on the rows at hand.
 
 {table}"""
 
@@ -199,6 +205,8 @@ def _question(name: str, found: list[Verdict]) -> Iterator[str]:
 
 
 def _title(name: str) -> str:
+    if name == EVERY:
+        return "Methods without a bound: cost at equal value, mean over all questions that suit a set"
     if name == TAIL:
         fractions = ", ".join(f"{alpha:g}" for alpha in ALPHAS)
         return f"{name.capitalize()} at equal average error (the worst-off {fractions} of the rows)"
@@ -273,7 +281,7 @@ def _seconds(rows: ResultsTable, question: str, method: str) -> str:
 
 def _tail_line(measured: Measured, rows: ResultsTable, method: Method) -> Iterator[list[str]]:
     points = _points(measured, TAIL, method.name)
-    budgets = (1.0, 0.03) if method.name in (WHOLE, SCORES) else (np.inf,)
+    budgets = (1.0, 0.03) if method.name == OURS_NAME else (np.inf,)
     for budget in budgets if points else ():
         cells = []
         for alpha in ALPHAS:
@@ -299,13 +307,12 @@ def _ordered(failed: Counter[tuple[str, str, str]]) -> Iterable[tuple[tuple[str,
 
 
 def draw(measured: Measured, sets: list[str]) -> Any:
-    """Draw error against violation: ours as lines, the peers as points."""
+    """Draw error against violation: ours as a line, the peers as points."""
     figure, axes = panels(len(_DRAWN) * len(sets), size=(3.2, 2.9), n_columns=len(sets))
     cases = [(question, dataset) for question in _DRAWN for dataset in sets]
     for axis, (question, dataset) in zip(axes, cases, strict=True):
-        for ours, color in ((WHOLE, "tab:red"), (SCORES, "tab:blue")):
-            found = sorted(measured.means(dataset, question, ours), key=lambda one: bound_of(one[0]))
-            axis.plot(*_xy(found), ".-", color=color, label=ours, markersize=4)
+        found = sorted(measured.means(dataset, question, OURS_NAME), key=lambda one: bound_of(one[0]))
+        axis.plot(*_xy(found), ".-", color="tab:red", label=OURS_NAME, markersize=4)
         for peer, mark in _MARKS.items():
             found = measured.means(dataset, question, peer)
             if found and peer != REJECT:  # far above all others: it looks for another error

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from papers.arrays import AnyArray, FloatArray
 from papers.comparison.methods import ALL, Ask, Method, Tail, fixed_tails, plain
 from papers.comparison.questions import (
-    ALPHAS,
     CHURN,
     GROUP,
     ODDS,
@@ -29,7 +28,7 @@ from papers.comparison.questions import (
 )
 from papers.comparison.rows import Case, Rows
 
-_GRID = {"num_class_thresh": 50, "num_ROC_margin": 25}  # of AIF360; its own 100 and 50 take minutes for each bound
+GRID = {"num_class_thresh": 50, "num_ROC_margin": 25}  # of AIF360; its own 100 and 50 take minutes for each bound
 
 
 class Column(ClassifierMixin, BaseEstimator):
@@ -89,7 +88,7 @@ def thresholds(case: Case) -> Ask:
             prefit=True,
             predict_method="predict_proba",
         )
-        model.fit(_column(case.choice), case.choice.y, sensitive_features=case.choice.group)
+        model.fit(_column(case.fit), case.fit.y, sensitive_features=case.fit.group)
         return np.asarray(model._pmf_predict(_column(case.test), sensitive_features=case.test.group))[:, 1]  # noqa: SLF001 - no draws
 
     return ask
@@ -99,7 +98,9 @@ def gradient(case: Case) -> Ask:
     """Train by fairlearn's ExponentiatedGradient on all rows of fitting.
 
     It bounds differences from the rate of all rows; with two groups a difference of d between them is one of d times
-    the share of the other group, so the bound is scaled to ask for the same.
+    the share of the other group, so the bound is scaled to ask for the same. Ratios are bounded likewise: where the
+    rates of groups with the shares p and 1 - p are in the ratio b, that of all rows is to the larger as
+    p b + 1 - p to 1, and the smaller to it as b to p b + 1 - p.
     """
     reductions = import_module("fairlearn.reductions")
     kinds = {PARITY: "DemographicParity", OPPORTUNITY: "TruePositiveRateParity", ODDS: "EqualizedOdds"}
@@ -107,7 +108,9 @@ def gradient(case: Case) -> Ask:
 
     def ask(question: Question, bound: float) -> Chances:
         if question.name == RATIO:
-            constraint = reductions.DemographicParity(ratio_bound=bound)
+            lower = rows.group == np.argmin([rows.y[rows.group == group].mean() for group in (0, 1)])
+            of_all = lower.mean() * bound + 1 - lower.mean()
+            constraint = reductions.DemographicParity(ratio_bound=min(of_all, bound / of_all))
         else:
             counted = np.ones(rows.y.size, dtype=bool) if question.name == PARITY else rows.y == 1
             share = rows.group[counted].mean()
@@ -126,7 +129,7 @@ def error_parity(case: Case) -> Ask:
 
     def ask(question: Question, bound: float) -> Chances:
         model = optimizer(predictor=lambda X: X[:, 0], constraint=kinds[question.name], tolerance=bound, seed=case.seed)
-        model.fit(_column(case.choice), case.choice.y, group=case.choice.group)
+        model.fit(_column(case.fit), case.fit.y, group=case.fit.group)
         return _expected(model._realized_classifier.group_to_clf, case.test)  # noqa: SLF001 - no draws
 
     return ask
@@ -168,7 +171,7 @@ def oxonfair(case: Case) -> Ask:
         return package.DataDict(rows.y, _column(rows), group)
 
     def ask(question: Question, bound: float) -> Chances:
-        model = package.FairPredictor(Column(), told(case.choice, question))
+        model = package.FairPredictor(Column(), told(case.fit, question))
         model.fit(*aims[question.name], bound)
         return np.asarray(model.predict(told(case.test, question)), dtype=np.float64)
 
@@ -206,7 +209,7 @@ def reject_option(case: Case) -> Ask:
         OPPORTUNITY: "Equal opportunity difference",
         ODDS: "Average odds difference",
     }
-    behind = int(np.argmin([_column(case.choice)[case.choice.group == group].mean() for group in (0, 1)]))
+    behind = int(np.argmin([_column(case.fit)[case.fit.group == group].mean() for group in (0, 1)]))
 
     def ask(question: Question, bound: float) -> Chances:
         model = kind(
@@ -215,9 +218,9 @@ def reject_option(case: Case) -> Ask:
             metric_name=names[question.name],
             metric_lb=-bound,
             metric_ub=bound,
-            **_GRID,
+            **GRID,
         )
-        model.fit(_labelled(case.choice, case.choice.y), _labelled(case.choice))
+        model.fit(_labelled(case.fit, case.fit.y), _labelled(case.fit))
         return np.asarray(model.predict(_labelled(case.test)).labels, dtype=np.float64).ravel()
 
     return ask
@@ -250,7 +253,7 @@ def mapie(case: Case) -> Ask:
     def ask(question: Question, bound: float) -> Chances:
         risk, best = words[question.name]
         model = controller(Column().predict_proba, risk, target_level=bound, best_predict_param_choice=best)
-        model.calibrate(_column(case.choice), case.choice.y)
+        model.calibrate(_column(case.fit), case.fit.y)
         return np.asarray(model.predict(_column(case.test)), dtype=np.float64)
 
     return ask
@@ -261,7 +264,7 @@ def tuned_threshold(case: Case) -> Ask:
     from sklearn.metrics import make_scorer  # noqa: PLC0415 - heavy
     from sklearn.model_selection import TunedThresholdClassifierCV  # noqa: PLC0415
 
-    rows = case.choice
+    rows = case.fit
 
     def ask(question: Question, bound: float) -> Chances:
         score = make_scorer(lambda _y, said: question.score(rows, np.asarray(said, dtype=np.float64), bound))
@@ -269,16 +272,6 @@ def tuned_threshold(case: Case) -> Ask:
         return np.asarray(model.fit(_column(rows), rows.y).predict(_column(case.test)), dtype=np.float64)
 
     return ask
-
-
-def dro(case: Case) -> Iterator[Tail]:
-    """Train dro's logistic regression for the tail of its losses, one for each tail."""
-    kind = import_module("dro.linear_model").CVaRDRO
-    for alpha in ALPHAS:
-        model = kind(input_dim=case.fit.numbers.shape[1], model_type="logistic", alpha=alpha)
-        model.fit(case.fit.numbers, 2 * case.fit.y - 1)
-        losses = (model.predict(case.test.numbers) != 2 * case.test.y - 1).astype(np.float64)
-        yield Tail(alpha, None, losses)
 
 
 _DIFFERENCES = (PARITY, OPPORTUNITY, ODDS)
@@ -298,7 +291,6 @@ PEERS = (
     Method("AIF360 Reweighing", reweighing, (PARITY, RATIO), needs="aif360"),
     Method("MAPIE", mapie, _FLOORS, _FLOORS, on_scores=True, needs="mapie"),
     Method("TunedThreshold", tuned_threshold, _TUNED, _TUNED, on_scores=True, needs="scikit-learn"),
-    Method("dro", tails=dro, needs="dro", many_classes=False),
 )
 
 

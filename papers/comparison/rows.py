@@ -1,24 +1,20 @@
 """The rows of the comparison: public sets, their splits, and the tuned model whose scores all methods share."""
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import GridSearchCV, ShuffleSplit
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_val_predict
 
 from counterpoise.datasets import TableData
 from papers.arrays import AnyArray, BoolArray, FloatArray
 from papers.datasets import load_dataset
 
-TRAIN_SHARE = 0.6  # of the rows of fitting, for methods that need others to choose on
+N_FOLDS = 5  # of the scores that rules are chosen by: those of a row come from a model that has not seen it
 _FIT_SHARE, _OLD_SHARE = 2 / 3, 1 / 9  # of all rows, where these are few
-_RARE = 20  # rows of a category below which it is one of the rare
 _TUNED_ON = ShuffleSplit(1, test_size=0.25, random_state=0)
 
 
@@ -26,20 +22,30 @@ class Source(NamedTuple):
     """A public set, and the column of its two groups; with a value, the rows that have it against all others."""
 
     name: str
+    n_rows: int
     column: str | None = None
     value: str | None = None
     tail_only: bool = False
 
+    def overlap(self, sizes: "Sizes") -> float:
+        """Return test rows over rows of fitting, times the share of all rows that a split takes.
+
+        It is what the variance of a mean over splits gets beside 1 / n_splits, because splits share rows (Nadeau and
+        Bengio 2003, where a split takes all rows): splits of a large set that take few of its rows hardly share any.
+        """
+        old, fit, test = sizes.of(self.n_rows)
+        return test / fit * (old + fit + test) / self.n_rows
+
 
 SOURCES = {
-    "Adult": Source("adult", "sex"),
-    "ACS Income": Source("acs-income", "sex"),
-    "COMPAS": Source("compas", "race", "African-American"),
-    "credit default": Source("credit-default", "sex"),
-    "census KDD": Source("census-income", "sex"),
-    "donors": Source("donors"),
-    "covertype": Source("covertype", tail_only=True),
-    "digits": Source("digits", tail_only=True),
+    "Adult": Source("adult", 48_842, "sex"),
+    "ACS Income": Source("acs-income", 665_800, "sex"),
+    "COMPAS": Source("compas", 7_214, "race", "African-American"),
+    "credit default": Source("credit-default", 30_000, "sex"),
+    "census KDD": Source("census-income", 299_285, "sex"),
+    "donors": Source("donors", 619_326),
+    "covertype": Source("covertype", 581_012, tail_only=True),
+    "digits": Source("digits", 1_797, tail_only=True),
 }
 
 
@@ -50,18 +56,19 @@ class Sizes(NamedTuple):
     fit: int
     test: int
 
+    def of(self, n_rows: int) -> "Sizes":
+        """Return the sizes of a split of so many rows."""
+        old, fit = min(self.old, int(_OLD_SHARE * n_rows)), min(self.fit, int(_FIT_SHARE * n_rows))
+        return Sizes(old, fit, min(self.test, n_rows - old - fit))
+
 
 class Rows(NamedTuple):
-    """Rows with labels (0, 1, ...), groups (0 or 1), what a deployed model says, and the scores that all share.
-
-    ``numbers`` has the features as linear models take them.
-    """
+    """Rows with labels (0, 1, ...), groups (0 or 1), decisions of a deployed model, and the scores that all share."""
 
     X: FloatArray
     y: AnyArray
     group: AnyArray
     deployed: AnyArray
-    numbers: FloatArray
     scores: FloatArray
 
     def take(self, which: AnyArray | BoolArray | slice) -> "Rows":
@@ -70,23 +77,17 @@ class Rows(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One split of a set: disjoint rows to train on, to choose on and to test on, and the tuned model, not fitted.
+    """One split of a set: disjoint rows to fit and choose on and to test on, and the tuned model, not fitted.
 
-    Scores are those of that model after it was fitted to the rows of training.
+    The scores of the rows of fitting are out of fold, those of test rows by the model fitted to all rows of fitting.
     """
 
     source: Source
-    train: Rows
-    choice: Rows
+    fit: Rows
     test: Rows
     base: Any
     other: Any  # a tuned model of another kind
     seed: int
-
-    @property
-    def fit(self) -> Rows:
-        """Return the rows of training and of choice together."""
-        return Rows(*map(np.concatenate, zip(self.train, self.choice, strict=True)))
 
     def new(self) -> Any:
         """Return the tuned model, not fitted."""
@@ -112,24 +113,20 @@ def _loaded(name: str) -> TableData:
 def split(data: TableData, source: Source, seed: int, sizes: Sizes) -> Case:
     """Return disjoint random rows of a set, a tuned model, and its scores."""
     order = np.random.default_rng(seed).permutation(len(data.y))
-    n_old = min(sizes.old, int(_OLD_SHARE * len(order)))
-    n_fit = min(sizes.fit, int(_FIT_SHARE * len(order)))
-    taken = order[: n_old + n_fit + sizes.test]
+    n_old, n_fit, n_test = sizes.of(len(order))
+    taken = order[: n_old + n_fit + n_test]
     old, fit, test = np.split(np.arange(len(taken)), [n_old, n_old + n_fit])
-    train = fit[: int(TRAIN_SHARE * n_fit)]
     X = np.nan_to_num(np.asarray(data.X[taken], dtype=np.float64), nan=-1.0)  # missing is a value
     y, groups = _codes(data.y)[taken], _groups(data, source)[taken]
-    base, other = _tuned(_lightgbm(seed), X[train], y[train]), _tuned(_histograms(seed), X[train], y[train])
+    base, other = _tuned(_lightgbm(seed), X[fit], y[fit]), _tuned(_histograms(seed), X[fit], y[fit])
     deployed = clone(base).fit(X[old], y[old])
-    scorer = clone(base).fit(X[train], y[train])
-    encode = (lambda rows: rows) if source.tail_only else _encoder(data, X[train])
+    scores = cross_val_predict(clone(base), X[fit], y[fit], cv=N_FOLDS, method="predict_proba")
+    test_scores = clone(base).fit(X[fit], y[fit]).predict_proba(X[test])
 
-    def rows(which: AnyArray) -> Rows:
-        scores = scorer.predict_proba(X[which])
-        said = deployed.predict(X[which])
-        return Rows(X[which], y[which], groups[which], said, encode(X[which]), scores)
+    def rows(which: AnyArray, scores: FloatArray) -> Rows:
+        return Rows(X[which], y[which], groups[which], deployed.predict(X[which]), scores)
 
-    return Case(source, rows(train), rows(fit[len(train) :]), rows(test), base, other, seed)
+    return Case(source, rows(fit, scores), rows(test, test_scores), base, other, seed)
 
 
 def _codes(labels: AnyArray) -> AnyArray:
@@ -158,15 +155,7 @@ def _histograms(seed: int) -> tuple[Any, dict[str, Any]]:
 
 
 def _tuned(model_and_grid: tuple[Any, dict[str, Any]], X: FloatArray, y: AnyArray) -> Any:
-    """Return the model, not fitted, with the settings of least log loss on a quarter of the rows of training."""
+    """Return the model, not fitted, with the settings of least log loss on a quarter of the rows."""
     model, grid = model_and_grid
     search = GridSearchCV(model, grid, scoring="neg_log_loss", cv=_TUNED_ON, refit=False).fit(X, y)
     return clone(model).set_params(**search.best_params_)
-
-
-def _encoder(data: TableData, rows: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return numbers of similar sizes, and a column for each category that is not rare."""
-    categories = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=_RARE, sparse_output=False)
-    parts = (StandardScaler(), np.flatnonzero(~data.categorical)), (categories, np.flatnonzero(data.categorical))
-    encode: Callable[[FloatArray], FloatArray] = make_column_transformer(*parts).fit(rows).transform
-    return encode

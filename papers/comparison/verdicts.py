@@ -8,15 +8,18 @@ from scipy.stats import t as student
 
 from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
-from papers.comparison.experiment import COST, METHODS, VALUE
-from papers.comparison.methods import SCORES, WHOLE, Method
+from papers.comparison.experiment import COST, METHODS, SIZES, VALUE
+from papers.comparison.methods import OURS_NAME, Method
 from papers.comparison.peers import PEERS
 from papers.comparison.questions import GOALS, TAIL
+from papers.comparison.rows import SOURCES
 from papers.frontier import Frontier, interval
 
 QUESTIONS = (*GOALS, TAIL)
 LEVEL = 0.05  # two-sided: about two standard errors
 FEWEST = 5  # splits that decide anything: two that are alike by chance look sure
+EVERY = "every question"  # of a peer that takes no bound
+_ALIKE = 9  # digits of points of cost
 WIN, TIE, LOSS = "win", "tie", "loss"
 Point = tuple[float | None, str]  # the tail fraction and the bound, as the table has them
 Line = dict[int, FloatArray]  # by split, of shape (2, n_bounds): values and costs
@@ -90,33 +93,30 @@ class Verdict(NamedTuple):
     word: str = TIE
 
 
-def representative(peer: Method) -> str:
-    """Return which of ours has the same rows and scores as a peer."""
-    return SCORES if peer.on_scores else WHOLE
-
-
-def verdicts(measured: Measured, ours: str | None = None) -> list[Verdict]:
-    """Return all pairs of a set and a question for every peer; ``ours`` in the place of what is like the peer."""
+def verdicts(measured: Measured) -> list[Verdict]:
+    """Return all pairs of a set and a question for every peer."""
     found: list[Verdict] = []
     for peer in PEERS:
-        raw = list(_raw(measured, peer, ours or representative(peer)))
+        raw = list(_raw(measured, peer))
         found += map(_decided, raw, holm([one.chance for one in raw]))
     return found
 
 
-def _raw(measured: Measured, peer: Method, ours: str) -> Iterator[Verdict]:
+def _raw(measured: Measured, peer: Method) -> Iterator[Verdict]:
     for dataset in measured.datasets:
-        for question in QUESTIONS:
-            points = measured.points(dataset, question, peer.name)
-            if points:
-                yield _verdict(measured, dataset, question, peer.name, ours)
+        asked = [name for name in QUESTIONS if measured.points(dataset, name, peer.name)]
+        if peer.bounded:
+            yield from (_verdict(measured, dataset, [question], peer.name) for question in asked)
+        elif asked:  # the same decisions whatever is asked: one comparison
+            yield _verdict(measured, dataset, asked, peer.name)
 
 
-def _verdict(measured: Measured, dataset: str, question: str, peer: str, ours: str) -> Verdict:
+def _verdict(measured: Measured, dataset: str, questions: Sequence[str], peer: str) -> Verdict:
     by_split: dict[int, list[float]] = {}
     n_apart = 0
-    for (alpha, _), splits in measured.points(dataset, question, peer).items():
-        line = measured.line(dataset, question, ours, alpha)
+    points = [(question, *one) for question in questions for one in measured.points(dataset, question, peer).items()]
+    for question, (alpha, _), splits in points:
+        line = measured.line(dataset, question, OURS_NAME, alpha)
         both = sorted(set(splits) & set(line))
         if not both:
             continue
@@ -128,16 +128,22 @@ def _verdict(measured: Measured, dataset: str, question: str, peer: str, ours: s
         for split, one in zip(both, less, strict=True):
             by_split.setdefault(split, []).append(one)
     differences = 100 * np.array([np.mean(one) for one in by_split.values()])
+    question = questions[0] if len(questions) == 1 else EVERY
     if not differences.size:
         return Verdict(dataset, question, peer, np.nan, np.nan, np.nan, 0, n_apart, 1.0)
-    return Verdict(dataset, question, peer, *interval(differences), differences.size, n_apart, chance(differences))
+    overlap = SOURCES[dataset].overlap(SIZES) if dataset in SOURCES else 0.0  # else rows were drawn anew
+    low, mean, high = interval(differences, overlap)
+    return Verdict(dataset, question, peer, low, mean, high, differences.size, n_apart, chance(differences, overlap))
 
 
-def chance(differences: FloatArray) -> float:
-    """Return the two-sided p-value of Student's t that the mean is 0; few splits prove nothing."""
+def chance(differences: FloatArray, overlap: float = 0.0) -> float:
+    """Return the two-sided p-value of Student's t that the mean is 0; few splits prove nothing.
+
+    ``overlap`` is that of the splits: see ``Source``.
+    """
     if differences.size < FEWEST:
         return 1.0
-    error = float(differences.std(ddof=1)) / np.sqrt(differences.size)
+    error = float(differences.std(ddof=1)) * np.sqrt(1 / differences.size + overlap)
     if error == 0:
         return float(differences.mean() == 0)
     return float(2 * student.sf(abs(differences.mean()) / error, differences.size - 1))
@@ -165,8 +171,17 @@ def _decided(raw: Verdict, adjusted: float) -> Verdict:
 
 
 def counts(found: Iterable[Verdict]) -> dict[str, dict[str, int]]:
-    """Return wins, ties and losses of ours by peer."""
+    """Return wins, ties and losses of ours by peer.
+
+    What has no number is not counted, and what a peer decides alike for two questions of a set is counted once.
+    """
     table = {name: dict.fromkeys((WIN, TIE, LOSS), 0) for name in METHODS if not METHODS[name].is_ours}
-    for one in found:
+    for one in counted(found):
         table[one.peer][one.word] += 1
     return table
+
+
+def counted(found: Iterable[Verdict]) -> list[Verdict]:
+    """Return the verdicts that are counted."""
+    different = {(one.dataset, one.peer, round(one.mean, _ALIKE), round(one.high, _ALIKE)): one for one in found}
+    return [one for one in different.values() if one.n_splits]

@@ -70,7 +70,7 @@ def _choose(method: Method, question: Question, case: Case, bounds: Sequence[flo
 def _oxonfair_both(case: Case, bounds: Sequence[float]) -> Chances:
     """Choose by OxonFair's grid of thresholds for a difference of positive rates and a recall together."""
     package, metrics = import_module("oxonfair"), import_module("oxonfair.utils.group_metrics")
-    selection, test = (package.DataDict(rows.y, rows.scores[:, 1:], rows.group) for rows in (case.choice, case.test))
+    selection, test = (package.DataDict(rows.y, rows.scores[:, 1:], rows.group) for rows in (case.fit, case.test))
     model = package.FairPredictor(Column(), selection)
     parity, recall = bounds
     floor = [(metrics.recall, recall)]
@@ -230,7 +230,7 @@ def ask(choose: Choose, selection: Population, known: Population, bounds: Sequen
     """Return the chances that a peer calls selection rows and the population positive; none where it finds no rule."""
     chosen, others = (_as_rows(rows) for rows in (selection, known))
     test = Rows(*map(np.concatenate, zip(chosen, others, strict=True)))
-    case = Case(SOURCES["Adult"], chosen, chosen, test, None, None, seed)  # what only training needs is left empty
+    case = Case(SOURCES["Adult"], chosen, test, None, None, seed)  # what only training needs is left empty
     try:
         chances = quietly(partial(choose, case, bounds))
     except ValueError:  # as MAPIE and OxonFair say so
@@ -241,7 +241,7 @@ def ask(choose: Choose, selection: Population, known: Population, bounds: Sequen
 def _as_rows(known: Population) -> Rows:
     nothing = np.empty((len(known.y), 0))
     scores = np.column_stack([1.0 - known.scores, known.scores])
-    return Rows(nothing, known.y, (known.group == "B").astype(np.int64), known.deployed, nothing, scores)
+    return Rows(nothing, known.y, (known.group == "B").astype(np.int64), known.deployed, scores)
 
 
 class Outcome(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 from counterpoise.datasets import TableData
 from counterpoise.goals import Table, parse_goal
 from papers.comparison import experiment, page, peers
-from papers.comparison.methods import SCORES, WHOLE, Method
+from papers.comparison.methods import OURS_NAME, Method
 from papers.comparison.questions import GOALS, PARITY, PRECISION, RECALL, TAIL, tail_of
 from papers.comparison.rows import Sizes, Source, split
 from papers.comparison.verdicts import Measured, in_all, verdicts
@@ -26,7 +26,7 @@ def case():
     y = (X[:, 1] + 0.6 * man + 0.3 * X[:, 3] + 0.7 * rng.normal(size=1500) > 1.0).astype(int)
     sex = {"sex": np.where(man, "Male", "Female")}
     data = TableData("drawn", X, y, ["sex", "a", "b", "kind"], np.array([True, False, False, True]), sex, None, "")
-    return split(data, Source("drawn", "sex"), 0, Sizes(100, 800, 500))
+    return split(data, Source("drawn", 1500, "sex"), 0, Sizes(100, 800, 500))
 
 
 def rows_of(case, method):
@@ -35,11 +35,18 @@ def rows_of(case, method):
 
 
 def test_the_parts_of_a_split_share_no_row(case):
-    parts = (case.train, case.choice, case.test)
-    assert [len(part.y) for part in parts] == [480, 320, 500]
+    parts = (case.fit, case.test)
+    assert [len(part.y) for part in parts] == [800, 500]
     assert len(np.unique(np.concatenate([part.X[:, 1] for part in parts]))) == 1300
-    assert len(case.fit.y) == 800
-    assert case.test.numbers.shape == (500, 2 + 2 + 3)
+
+
+def test_scores_of_the_rows_to_fit_are_out_of_fold(case):
+    of_all = case.new().fit(case.fit.X, case.fit.y)
+    assert case.test.scores == pytest.approx(of_all.predict_proba(case.test.X))
+    seen, unseen = (
+        np.abs(case.fit.y - scores[:, 1]).mean() for scores in (of_all.predict_proba(case.fit.X), case.fit.scores)
+    )
+    assert seen < unseen
 
 
 @pytest.mark.parametrize("question", GOALS.values(), ids=list(GOALS))
@@ -56,8 +63,8 @@ def test_values_are_what_the_goals_say(case, question):
 
 @pytest.mark.slow
 def test_ours_meets_its_bounds_on_the_rows_that_it_chose_on(case):
-    method = experiment.METHODS[SCORES]._replace(asks=(PARITY, RECALL), tails=None)
-    chosen = rows_of(case._replace(test=case.choice), method)
+    method = experiment.METHODS[OURS_NAME]._replace(asks=(PARITY, RECALL), tails=None)
+    chosen = rows_of(case._replace(test=case.fit), method)
     for name in method.asks:
         sign = -1 if GOALS[name].is_floor else 1
         for bound in GOALS[name].frontier:
@@ -71,8 +78,8 @@ def test_ours_meets_its_bounds_on_the_rows_that_it_chose_on(case):
 @pytest.mark.slow
 def test_one_threshold_finds_what_a_tuned_one_finds(case):
     tuned = experiment.METHODS["TunedThreshold"]._replace(asks=(RECALL, PRECISION))
-    ours = experiment.METHODS[SCORES]._replace(asks=tuned.asks, tails=None)
-    other, found = (rows_of(case._replace(test=case.choice), method) for method in (tuned, ours))
+    ours = experiment.METHODS[OURS_NAME]._replace(asks=tuned.asks, tails=None)
+    other, found = (rows_of(case._replace(test=case.fit), method) for method in (tuned, ours))
     for row in other.where(quantity=experiment.COST):
         (same,) = found.where(learner=row.learner, quantity=experiment.COST, settings=row.settings)
         assert same.value <= row.value + 1e-6
@@ -81,7 +88,7 @@ def test_one_threshold_finds_what_a_tuned_one_finds(case):
 def test_threshold_optimizer_is_within_its_bound_on_the_rows_that_it_chose_on(case):
     pytest.importorskip("fairlearn", reason="a peer")
     method = experiment.METHODS["ThresholdOptimizer"]
-    rows = peers.quietly(lambda: rows_of(case._replace(test=case.choice), method))
+    rows = peers.quietly(lambda: rows_of(case._replace(test=case.fit), method))
     values = {row.settings: row.value for row in rows.where(learner=PARITY, quantity=experiment.VALUE)}
     assert all(values[f"bound={bound:g}"] <= bound + 0.01 for bound in GOALS[PARITY].bounds)
 
@@ -120,8 +127,8 @@ def made_up(ours, peer, peer_name="LightGBM", n_splits=6):
     for seed in range(n_splits):
         noise = 0.01 * rng.normal()
         for method, settings, value, cost in (
-            (WHOLE, "bound=0", 0.0, 0.3),
-            (WHOLE, "bound=1", 0.2, 0.2),
+            (OURS_NAME, "bound=0", 0.0, 0.3),
+            (OURS_NAME, "bound=1", 0.2, 0.2),
             (peer_name, "", 0.1, 0.25 + peer - ours),
         ):
             where = experiment.EXPERIMENT, "drawn", PARITY, method, seed, None
@@ -157,7 +164,10 @@ def test_the_page_says_what_was_lost_who_failed_and_who_is_missing(tmp_path):
     others = [
         ResultRow(*where, experiment.MISSING, "test", 1.0, "dro: No module named 'dro'"),
         ResultRow(*where[:2], TAIL, "MAPIE", 0, None, experiment.FAILED, "test", 1.0, "bound=0.5 no threshold"),
-        *(ResultRow(*where[:2], PARITY, name, 0, None, experiment.SECONDS, "", 1.0) for name in (WHOLE, "LightGBM")),
+        *(
+            ResultRow(*where[:2], PARITY, name, 0, None, experiment.SECONDS, "", 1.0)
+            for name in (OURS_NAME, "LightGBM")
+        ),
     ]
     append_rows(table, [*made_up(0.0, -0.02), *others])
     text = page.STUDY.write(table).read_text(encoding="utf-8")
@@ -175,7 +185,7 @@ def test_tables_at_the_bounds_count_splits_that_all_methods_have():
     where = experiment.EXPERIMENT, "drawn"
     rows = [
         ResultRow(*where, question, method, seed, None, experiment.VALUE, "test", 0.5, "bound=0.1")
-        for method, n_splits in ((WHOLE, 4), ("OxonFair", 3), ("MAPIE", 1))
+        for method, n_splits in ((OURS_NAME, 4), ("OxonFair", 3), ("MAPIE", 1))
         for seed in range(n_splits)
         for question in ((RECALL,) if method == "MAPIE" else (PARITY, RECALL))
     ]
@@ -195,7 +205,7 @@ def test_the_page_says_by_how_much_bounds_are_missed(tmp_path):
     table = tmp_path / "results.parquet"
     append_rows(table, [*rows, ResultRow(*where, experiment.SECONDS, "", 1.0)])
     text = page.STUDY.write(table).read_text(encoding="utf-8")
-    assert "| error-parity | 1.50 |  |" in text  # 3 and 0
+    assert "| error-parity | 0.50 / 1.50 |  |" in text  # 3 and 0
 
 
 @pytest.mark.slow
@@ -208,4 +218,4 @@ def test_all_splits_of_the_first_seed_come_first():
     seeds = [part.seed for part in experiment.wanted(experiment.DATASETS, 2)]
     assert seeds == sorted(seeds)
     tails = {part.method for part in experiment.wanted(("covertype",), 1)}
-    assert tails == {WHOLE, SCORES, "LightGBM", "HistGradientBoosting"}
+    assert tails == {OURS_NAME, "LightGBM", "HistGradientBoosting"}
