@@ -121,7 +121,7 @@ def draw(known):
 
 def highest_threshold(case, bounds):
     """Choose the highest threshold that has the recall, as a peer does."""
-    positives = np.sort(case.choice.scores[case.choice.y == 1, 1])[::-1]
+    positives = np.sort(case.fit.scores[case.fit.y == 1, 1])[::-1]
     threshold = positives[int(np.ceil(bounds[0] * positives.size - 1e-9)) - 1]
     return (case.test.scores[:, 1] >= threshold).astype(float)
 
