@@ -52,28 +52,30 @@ def sections(tables: ResultsTable, folder: Path) -> list[str]:
     """Return the paragraphs of the page, with the images of ``networks.parquet``, and leave its figures there."""
     kept = folder / "networks.parquet"
     images = read_rows(kept) if kept.exists() else ResultsTable(())
-    patterns = [_pattern(rows, *pair) for rows in (tables, images) for pair in _pairs(rows)]
+    patterns = [measured_pattern(rows, *pair) for rows in (tables, images) for pair in pairs_of(rows)]
     parts = [_head(patterns), *_figures(tables, folder)]
     if patterns:
         parts.append(boosted_cvar_pattern.table(patterns))
-    parts += [_section(tables, *pair) for pair in _pairs(tables)]
+    parts += [_section(tables, *pair) for pair in pairs_of(tables)]
     steps = folder / "steps.csv"
     if steps.exists():
         parts.append(step_section(read_rows(steps)))
     return [*parts, *_image_parts(images, folder)]
 
 
-def _pairs(rows: ResultsTable) -> list[tuple[str, str]]:
+def pairs_of(rows: ResultsTable) -> list[tuple[str, str]]:
+    """Return the data sets and learners that were measured together."""
     return sorted({(row.dataset, row.learner) for row in rows})
 
 
-def _pattern(rows: ResultsTable, dataset: str, learner: str) -> Pattern:
+def measured_pattern(rows: ResultsTable, dataset: str, learner: str) -> Pattern:
+    """Return what a run shows of the paper's figures."""
     return pattern_of(dataset, learner, _plain(rows, dataset, learner, "cvar"))
 
 
 def _figures(rows: ResultsTable, folder: Path) -> list[str]:
     """Write the figures of the tables, and return what shows them."""
-    pairs = _pairs(rows)
+    pairs = pairs_of(rows)
     if not pairs:
         return []
     figures = {
@@ -91,7 +93,7 @@ def _image_parts(rows: ResultsTable, folder: Path) -> list[str]:
     if not len(rows):
         return [_NO_IMAGES]
     parts = [_IMAGES + _out_of_reach(rows)]
-    for dataset, learner in _pairs(rows):
+    for dataset, learner in pairs_of(rows):
         name = f"{_file_name(dataset, learner)}.png"
         _draw_images(rows, dataset, learner).savefig(folder / name, dpi=110)
         first = rows.where(dataset=dataset, learner=learner, method="ERM", quantity="error").rows
@@ -103,14 +105,26 @@ def _image_parts(rows: ResultsTable, folder: Path) -> list[str]:
     return parts + _time_parts(rows) + _schedule_parts(folder / "schedules.csv")
 
 
-def _time_parts(rows: ResultsTable) -> list[str]:
-    """Return what training takes beside that of ERM, where seconds were kept."""
+def training_seconds(rows: ResultsTable) -> dict[tuple[str, ...], dict[str, list[float]]]:
+    """Return the seconds that were kept, by data set, learner, method and settings."""
     found: dict[tuple[str, ...], dict[str, list[float]]] = {}
     for row in rows:
         if row.quantity in _SECONDS:
             alpha = "" if row.alpha is None else f"{row.alpha:g}"
             key = (row.dataset, row.learner, row.method, alpha, *_numbers(row.settings, "T", "iterations", "at_once"))
             found.setdefault(key, {}).setdefault(row.quantity, []).append(row.value)
+    return found
+
+
+def times_of_erm(seconds: dict[str, list[float]]) -> float:
+    """Return the time of the warm-up and 30 models with their weights, over that of the warm-up and one model."""
+    warm_up, training, weighing = (float(np.mean(seconds[name])) for name in _SECONDS)
+    return (warm_up + _MANY * (training + weighing)) / (warm_up + training)
+
+
+def _time_parts(rows: ResultsTable) -> list[str]:
+    """Return what training takes beside that of ERM, where seconds were kept."""
+    found = training_seconds(rows)
     heads = ["data set", "learner", "method", "alpha", "models", "at once", "seeds", *_SECONDS, *_TIMES_MADE]
     lines = [[*key[:5], key[6], *_time_cells(seconds, *map(int, key[4:6]))] for key, seconds in sorted(found.items())]
     return [_TIMES, markdown_table(heads, lines, n_words=3)] if lines else []
@@ -125,9 +139,11 @@ def _time_cells(seconds: dict[str, list[float]], n_models: int, n_steps: int) ->
     warm_up, training, weighing = (float(np.mean(seconds[name])) for name in _SECONDS)
     n_seeds = len(seconds[WARM_UP])
     made = 1000 * training / n_steps, n_seeds * (warm_up + n_models * training) / 60
-    times = (warm_up + _MANY * (training + weighing)) / (warm_up + training)
-    told = [f"{warm_up:.1f}", f"{training:.2f}", f"{weighing:.2f}", f"{made[0]:.2f}", f"{made[1]:.1f}", f"{times:.1f}"]
-    return [str(n_seeds), *told]
+    times = times_of_erm(seconds)
+    return [
+        str(n_seeds),
+        *(f"{warm_up:.1f}", f"{training:.2f}", f"{weighing:.2f}", f"{made[0]:.2f}", f"{made[1]:.1f}", f"{times:.1f}"),
+    ]
 
 
 def _out_of_reach(rows: ResultsTable) -> str:

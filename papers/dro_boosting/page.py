@@ -167,12 +167,14 @@ def _control(rows: ResultsTable) -> str:
     return "\n".join([*lines, markdown_table(["method", "accuracy", "DRO-Boosting less that"], body), "", verdict])
 
 
-def _ours(rows: ResultsTable, quantity: str, split: str) -> list[str]:
+def of_table_1(rows: ResultsTable, quantity: str, split: str) -> list[ResultsTable]:
+    """Return the rows of AdaBoost and of DRO-Boosting behind two cells of Table 1."""
     here = rows.where(dataset=CREDIT, quantity=quantity, split=split)
-    return [
-        _cell(here.where(method="AdaBoost", settings=ADABOOST_ROW)),
-        _cell(here.where(method=DRO, settings=DEFAULT)),
-    ]
+    return [here.where(method="AdaBoost", settings=ADABOOST_ROW), here.where(method=DRO, settings=DEFAULT)]
+
+
+def _ours(rows: ResultsTable, quantity: str, split: str) -> list[str]:
+    return [_cell(own) for own in of_table_1(rows, quantity, split)]
 
 
 def label_loss(accuracy: float) -> float:

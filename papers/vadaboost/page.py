@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 def sections(rows: ResultsTable, folder: Path) -> list[str]:
     """Return the paragraphs of the page, and leave its figures in the folder."""
-    lines = {learner: _lines(rows, learner) for learner in LEARNERS}
+    lines = {learner: lines_of(rows, learner) for learner in LEARNERS}
     figures = [draw_bound(folder / "bound.png"), draw_cost(folder / "cost.png")]
     parts = [_section(learner, found, rows) for learner, found in lines.items() if found]
     finer = _finer_errors(rows)
@@ -81,7 +81,7 @@ as many between the same ends are 0.2 ± 0.1 points better there. Its columns we
 0.01 points better on average than with the fewer: the gain did not carry over."""
 
 
-def _lines(rows: ResultsTable, learner: str) -> list[Line]:
+def lines_of(rows: ResultsTable, learner: str) -> list[Line]:
     """Return the data sets of a table that every method has measured, in the paper's order."""
     methods = tuple(method for method in METHODS if learner == "stump" or method != "EBBoost")
     values: dict[tuple[str, str], dict[int, float]] = {}

@@ -110,7 +110,9 @@ def test_the_stored_page_says_what_its_tables_say():
     if not (folder / "results.parquet").exists():
         pytest.skip("needs the stored tables of docs/results/boosted_cvar, which a source distribution is without")
     rows = [read_rows(folder / name) for name in ("results.parquet", "networks.parquet")]
-    patterns = [boosted_cvar_page._pattern(one, *pair) for one in rows for pair in boosted_cvar_page._pairs(one)]
+    patterns = [
+        boosted_cvar_page.measured_pattern(one, *pair) for one in rows for pair in boosted_cvar_page.pairs_of(one)
+    ]
     page = (folder / "README.md").read_text(encoding="utf-8")
     assert table(patterns) in page
     assert in_short(patterns) in page

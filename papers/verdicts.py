@@ -1,0 +1,180 @@
+"""The verdicts of ``docs/results/README.md``, each by a rule from the stored tables: ``python -m papers.verdicts``."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from papers.boosted_cvar import page as boosted_cvar
+from papers.boosted_cvar.pattern import means_over_seeds
+from papers.dataset_constraints import page as constraints
+from papers.dro_boosting import page as dro
+from papers.dro_boosting.experiment import CONTROL, CREDIT, DEFAULT, DRO
+from papers.markdown import markdown_table
+from papers.results import read_rows, summarize
+from papers.vadaboost import page as vadaboost
+
+FOLDER = Path(__file__).parent.parent / "docs" / "results"
+START, END = "<!-- verdicts: python -m papers.verdicts -->", "<!-- end of verdicts -->"
+MATCHES, IN_PART, DIFFERS = "matches", "in part", "differs"
+_ERRORS = 2  # combined standard errors within which means agree
+_NEAR = 0.02  # of CVaR, as on the page of boosted CVaR
+_MOST, _HALF = 0.9, 0.5  # parts of what is compared that agree
+_ROUNDS, _RATIO = (20, 100), (3.0, 6.0)  # models of Figure 4; the paper's times of ERM
+LONG = "WRN-28-1, long warm-up"
+
+
+class Verdict(NamedTuple):
+    """What was published, the rule, the verdict by it, and the figures that it comes from."""
+
+    published: str
+    rule: str
+    word: str
+    figures: str
+
+
+def verdicts(folder: Path = FOLDER) -> list[Verdict]:
+    """Return all verdicts that follow from the stored tables."""
+    return [*_boosted_cvar(folder), *_vadaboost(folder), *_dro_boosting(folder), *_dataset_constraints(folder)]
+
+
+def _of_share(n_agree: int, n_compared: int) -> str:
+    """Return the verdict of so many agreements."""
+    share = n_agree / n_compared
+    return MATCHES if share >= _MOST else IN_PART if share >= _HALF else DIFFERS
+
+
+def _boosted_cvar(folder: Path) -> Iterator[Verdict]:
+    tables, images = (read_rows(folder / "boosted_cvar" / name) for name in ("results.parquet", "networks.parquet"))
+    for rows in (tables, images):
+        for pair in boosted_cvar.pairs_of(rows):
+            found = boosted_cvar.measured_pattern(rows, *pair)
+            yield Verdict(
+                f"boosted CVaR, Figure 1: {found.run}",
+                "at alpha <= 0.1 at least 0.1 below ERM, never more than 0.02 above the lower of ERM and the average, "
+                "Regularized LPBoost within 0.02",
+                DIFFERS if found.lacks else MATCHES,
+                f"gain {found.gain}, excess {found.excess}, distance {found.distance or 'not trained'}",
+            )
+    erm, average, ada, _ = (
+        np.array(list(one.values())) for one in means_over_seeds(images.where(learner=LONG, quantity="error"))
+    )
+    inside = float(np.mean((np.minimum(erm, average) <= ada + 1e-9) & (ada <= np.maximum(erm, average) + 1e-9)))
+    yield Verdict(
+        "boosted CVaR, Figure 2 (a)",
+        "the average loss of AdaLPBoost lies between those of ERM and of the average, at 90 % of the alphas",
+        MATCHES if inside >= _MOST else DIFFERS,
+        f"at {inside:.0%}",
+    )
+    few, many = (
+        float(
+            np.mean(
+                [row.value for row in images.where(learner=LONG, alpha=0.1) if row.settings.endswith(f"rounds={n}")]
+            )
+        )
+        for n in _ROUNDS
+    )
+    yield Verdict(
+        "boosted CVaR, Figure 4 (a)",
+        "after 20 models within 0.02 of the CVaR after 100, at alpha 0.1",
+        MATCHES if abs(few - many) <= _NEAR else DIFFERS,
+        f"{few:.3f} and {many:.3f}",
+    )
+    times = [boosted_cvar.times_of_erm(seconds) for seconds in boosted_cvar.training_seconds(images).values()]
+    within = sum(_RATIO[0] <= one <= _RATIO[1] for one in times)
+    yield Verdict(
+        'boosted CVaR, "3 to 6 times the training time of ERM"',
+        "the ratio lies there",
+        _of_share(within, len(times)),
+        f"in {within} of {len(times)} runs: {', '.join(f'{one:.1f}' for one in sorted(times))}",
+    )
+
+
+def _vadaboost(folder: Path) -> Iterator[Verdict]:
+    rows = read_rows(folder / "vadaboost" / "results.parquet")
+    for learner, title in (("stump", "Table 1"), ("cart", "Table 2")):
+        lines = vadaboost.lines_of(rows, learner)
+        agree, n_cells = sum(int(line.agrees.sum()) for line in lines), sum(len(line.methods) for line in lines)
+        yield Verdict(
+            f"VadaBoost, {title}",
+            "means within two combined standard errors of the published ones: 90 % of them matches, half in part",
+            _of_share(agree, n_cells),
+            f"{agree} of {n_cells}",
+        )
+    lines = vadaboost.lines_of(rows, "stump")
+    place = lines[0].methods.index("EBBoost")
+    own, printed = (
+        sum(bool(means[place] == np.min(means)) for means in found)
+        for found in ([line.means for line in lines], [line.published for line in lines])
+    )
+    yield Verdict(
+        "VadaBoost, Table 1: EBBoost is best",
+        "it has the least mean on as many sets as published",
+        MATCHES if own >= printed else DIFFERS,
+        f"on {own}, published {printed}",
+    )
+
+
+def _dro_boosting(folder: Path) -> Iterator[Verdict]:
+    rows = dro.with_label_losses(read_rows(folder / "dro_boosting" / "results.parquet"))
+    for published in dro.TABLE_1:
+        agree, figures = 0, []
+        for place, split in enumerate(("train", "test")):
+            cells = dro.of_table_1(rows, published.quantity, split), published.values[2 * place : 2 * place + 2]
+            for own, (printed, deviation) in zip(*cells, strict=True):
+                (found,) = summarize(own)
+                agree += abs(found.mean - printed) <= _ERRORS * np.hypot(found.standard_error, deviation)
+                figures.append(f"{found.mean:.3f} ({printed:.3f})")
+        yield Verdict(
+            f"DRO-Boosting, Table 1: {published.quantity}",
+            "means within two combined standard errors, ours and the printed ones: 90 % of them matches, half in part",
+            _of_share(agree, len(figures)),
+            f"AdaBoost and DRO-Boosting, training rows, then test rows, published in brackets: {', '.join(figures)}",
+        )
+    default = rows.where(dataset=CREDIT, split="test", quantity="accuracy", settings=DEFAULT)
+    difference, error = dro.gain(default, DRO, CONTROL)
+    yield Verdict(
+        "DRO-Boosting, Table 1: robustness raises the accuracy",
+        "more than two standard errors above the same fit with radius 0",
+        MATCHES if dro.is_ahead(default, DRO, CONTROL) else DIFFERS,
+        f"{difference:.4f} ± {error:.4f}",
+    )
+
+
+def _dataset_constraints(folder: Path) -> Iterator[Verdict]:
+    rows = read_rows(folder / "dataset_constraints" / "results.parquet")
+    found = constraints.churn_statements(rows)
+    missed = "; ".join(one.text for one in found if not one.holds)
+    n_hold = sum(one.holds for one in found)
+    yield Verdict(
+        "dataset constraints, Figure 3 (a public analogue)",
+        "statements of the text that hold: 90 % of them matches, half in part",
+        _of_share(n_hold, len(found)),
+        f"{n_hold} of {len(found)}" + (f"; not: {missed}" if missed else ""),
+    )
+
+
+def table(found: list[Verdict]) -> str:
+    """Return the verdicts as a table between the marks that stand in the page."""
+    rules = [None, *(one.rule for one in found)]
+    rows = [
+        list(one._replace(rule="as above") if one.rule == above else one)
+        for one, above in zip(found, rules, strict=False)
+    ]
+    lines = markdown_table(["published", "rule", "verdict", "figures"], rows, n_words=4)
+    return f"{START}\n\n{lines}\n\n{END}"
+
+
+def main() -> None:
+    """Print the verdicts, and write them into the page."""
+    page = FOLDER / "README.md"
+    made, text = table(verdicts()), page.read_text(encoding="utf-8")
+    head, _, rest = text.partition(START)
+    page.write_text(head + made + rest.partition(END)[2], encoding="utf-8")
+    sys.stdout.write(f"{made}\n")
+
+
+if __name__ == "__main__":
+    main()
