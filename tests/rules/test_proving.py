@@ -221,6 +221,16 @@ def test_more_rows_are_needed_than_there_were() -> None:
         assert proof.is_proven or proof.rows_needed is None or proof.rows_needed > 120
 
 
+def test_goals_that_nearly_any_rule_meets_are_proven_on_few_rows_and_chosen_on_the_others() -> None:
+    decided = fitted(600, goals=["recall >= 0.2"], by=())
+    assert decided.proof_.is_proven
+    assert decided.proof_.n_rows == 120
+    assert decided.value_ <= decided.rebalance(confidence=None).value_ + 0.01
+    tables = decided.family_.selection_data.answers.tables
+    few, many = (split_rows(tables, None, share).tested["train"] for share in (0.2, share_to_test(1)))
+    assert np.isin(few, many).all()  # rows that were traced on before are never tested on
+
+
 @pytest.mark.parametrize("level", [0, 1, 1.5, "0.9", None])
 def test_the_confidence_of_a_proof_is_checked(level: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="confidence of Proof"):
