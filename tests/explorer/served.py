@@ -50,17 +50,24 @@ def make_run(folder, goals=GOALS):
 @contextmanager
 def served(run_folder, output):
     """Serve a run, and give the server."""
-    from counterpoise.explorer.server import Serving  # noqa: PLC0415 - needs optional packages
-
     read = read_run(open_run(run_folder))
     session = Session(read.parts)
-    serving = Serving(Conversation(session, RunExporter(session, read, output)))
-    thread = threading.Thread(target=serving.run)
+    with serving(Conversation(session, RunExporter(session, read, output))) as server:
+        yield server
+
+
+@contextmanager
+def serving(conversation):
+    """Serve a conversation from a thread, and give the server."""
+    from counterpoise.explorer.server import Serving  # noqa: PLC0415 - needs optional packages
+
+    server = Serving(conversation)
+    thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield serving
+        yield server
     finally:
-        serving.stop()
+        server.stop()
         thread.join()
 
 

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,17 +15,20 @@ pytest.importorskip("starlette", reason="the server needs starlette")
 pytest.importorskip("websockets", reason="the server needs websockets")
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which drives the browser")
 from counterpoise import load  # noqa: E402
+from counterpoise.explorer import session_of_model  # noqa: E402
 from counterpoise.explorer.conversation import Conversation, asset  # noqa: E402
-from tests.explorer.served import HOSTILE, WITH_MARGINS, make_run, served  # noqa: E402
-from tests.explorer.sessions import pool_as_file, session  # noqa: E402
+from tests.explorer.served import HOSTILE, WITH_MARGINS, make_run, served, serving  # noqa: E402
+from tests.explorer.sessions import SEX, TEST, X, Y, fitted, pool_as_file, session  # noqa: E402
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium"),
     pytest.mark.filterwarnings("ignore"),  # of libraries, on their way out
 ]
-SHOTS = os.environ.get("EXPLORER_SHOTS")  # a folder for pictures of the page, where someone wants to look
-AXE = os.environ.get("AXE")  # the file axe.min.js of the npm package axe-core, where it is there
+try:
+    from axe_playwright_python.sync_playwright import Axe
+except ModuleNotFoundError:
+    Axe = None
 MOUNT = """async () => {
   const widget = (await import("http://notebook.test/widget.js")).default;
   const heard = [];
@@ -83,8 +87,31 @@ def opened(page, address):
 
 def settled(page):
     """Wait until the present setting and all views of it are drawn."""
-    api.expect(page.locator(".goals li .verdict").first).to_be_visible(timeout=_LONG)
+    api.expect(page.locator(".goals li .verdict").nth(1)).to_be_visible(timeout=_LONG)
     api.expect(page.locator("[aria-busy=true]")).to_have_count(0, timeout=_LONG)
+
+
+def detailed(page):
+    """Turn to what is behind the decisions."""
+    page.get_by_role("tab", name="Details").click()
+    settled(page)
+
+
+def people(page):
+    """Return the numbers of 1,000 people of all groups: decided positive, wrong, and both kinds of wrong."""
+    cells = page.get_by_role("region", name="Decisions by group, of 1,000 people").locator("tr.numbers td")
+    return [int(cells.nth(place).evaluate("(cell) => cell.firstChild.textContent")) for place in range(4)]
+
+
+def drag(page, slider, parts):
+    """Drag a slider over parts of its width, hold it there, and return where it is."""
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    for place, part in enumerate(parts):
+        page.mouse.move(box["x"] + box["width"] * part, box["y"] + box["height"] / 2)
+        if place == 0:
+            page.mouse.down()
+    return box
 
 
 def state(page):
@@ -116,14 +143,10 @@ def bound_of(page, text):
 
 def test_a_person_finds_out_what_the_models_can_do(server, page, folder):
     opened(page, server.address)
+    detailed(page)
     loss = page.get_by_role("region", name="Loss", exact=True)
     before = loss.inner_text()
-    slider = page.get_by_label("Tail: the worst-off fraction of the rows (alpha)")
-    box = slider.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + box["height"] / 2)
-    page.mouse.down()
-    for part in (0.88, 0.86, 0.84, 0.97):
-        page.mouse.move(box["x"] + box["width"] * part, box["y"] + box["height"] / 2)
+    drag(page, page.get_by_label("Tail: the worst-off fraction of the rows (alpha)"), (0.9, 0.88, 0.86, 0.84, 0.97))
     page.mouse.up()
     settled(page)
     api.expect(loss).not_to_have_text(before)
@@ -157,6 +180,7 @@ def test_a_person_finds_out_what_the_models_can_do(server, page, folder):
     page.reload()
     settled(page)
     assert state(page)["setting"] == after
+    detailed(page)
     api.expect(loss).to_have_text(shown.replace("\t", "").replace("\n", ""), use_inner_text=False, timeout=_LONG)
     api.expect(page.get_by_role("region", name="Pinned settings").first).to_contain_text("pin 1", timeout=_LONG)
 
@@ -182,6 +206,7 @@ def server_with_margins(tmp_path_factory):
 
 def test_margins_are_kept_while_a_bound_moves_and_new_when_it_rests(server_with_margins, page):
     opened(page, server_with_margins.address)
+    detailed(page)
     first = page.locator(".goals > li").first
     price = page.locator(".field[aria-busy]").get_by_text(re.compile("^Margins cost"))
     api.expect(price).to_be_visible()
@@ -189,11 +214,7 @@ def test_margins_are_kept_while_a_bound_moves_and_new_when_it_rests(server_with_
     before = figure.get_attribute("aria-label")
     assert re.match(r"Bound 0.600, aimed at 0.\d+, 0.\d+ to 0.\d+ expected on new rows", before)
     slider = page.get_by_role("slider", name="Bound of recall")
-    box = slider.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2)
-    page.mouse.down()
-    for part in (0.65, 0.75, 0.8):
-        page.mouse.move(box["x"] + box["width"] * part, box["y"] + box["height"] / 2)
+    box = drag(page, slider, (0.6, 0.62, 0.64, 0.66))
     kept = page.locator(".field[aria-busy=true]")
     api.expect(kept).to_contain_text("(Last setting.)")
     api.expect(first.locator(".stale")).to_contain_text("New rows: ")
@@ -223,6 +244,7 @@ def test_margins_are_kept_while_a_bound_moves_and_new_when_it_rests(server_with_
     api.expect(figure).to_have_count(0)
     api.expect(level).to_be_disabled()
     page.set_viewport_size({"width": 390, "height": 844})
+    detailed(page)
     page.get_by_role("button", name="Undo").click()
     settled(page)
     api.expect(figure).to_be_visible()
@@ -231,6 +253,7 @@ def test_margins_are_kept_while_a_bound_moves_and_new_when_it_rests(server_with_
 
 def test_a_model_that_draws_has_no_margins_and_the_page_says_why(server, page):
     opened(page, server.address)
+    detailed(page)
     api.expect(page.get_by_role("checkbox", name="Confidence that all goals hold on new rows")).to_be_disabled()
     api.expect(page.get_by_text("Margins are for one rule, and this model mixes rules.")).to_be_visible()
     said = linked(page, server.address, {"setting": {"alpha": 0.5, "confidence": 0.9, "goals": []}})
@@ -268,31 +291,89 @@ def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):
     settled(page)
     api.expect(page.locator(".goals > li").nth(2)).to_contain_text("off")
     assert page.locator("img").count() == 0
+    detailed(page)
     api.expect(page.get_by_role("heading", name="Rates by group")).to_be_visible()
 
 
-def test_the_page_is_operable_by_keyboard_and_good_on_a_phone(server, browser):
-    for width, scheme in ((390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")):
-        context = browser.new_context(
-            viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=bool(AXE)
-        )
+def test_the_first_screen_counts_people_and_says_what_changes(page):
+    """The numbers are those of the model's own decisions, the deployed model's stand beside them."""
+    model, deployed = fitted("score"), np.where(X[:, 0] > 0.8, 1, 0)
+    own = session_of_model(model, X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]}, baseline=deployed[TEST])
+    with serving(Conversation(own)) as server:
+        opened(page, server.address)
+        api.expect(page.get_by_role("tab", name="Decisions")).to_have_attribute("aria-selected", "true")
+        for hidden in ("Tail: the worst-off fraction", "Limit the average loss"):
+            api.expect(page.get_by_label(hidden)).to_be_hidden()
+        chances = model.decision_proba(X[TEST], sensitive_features={"sex": SEX[TEST]})[:, 1]
+        wrong = [(chances * (Y[TEST] == 0)).mean(), ((1 - chances) * (Y[TEST] == 1)).mean()]
+        expected = [round(1000 * part) for part in (chances.mean(), *wrong)]
+        before = people(page)
+        assert [before[0], *before[2:]] == pytest.approx(expected, abs=1)
+        assert before[1] == before[2] + before[3]
+        changes = page.locator(".changes")
+        more = before[0] - round(1000 * deployed[TEST].mean())
+        api.expect(changes).to_have_text(re.compile(f"Against today.s decisions: {more} more decided “1”"))
+        recall = bound_of(page, "recall")
+        recall.fill("0.8")
+        recall.press("Enter")
+        settled(page)
+        more = people(page)[0] - before[0]
+        assert more > 0
+        api.expect(changes).to_contain_text(f"Against the model as fitted: {more} more decided “1”")
+        page.reload()  # a link: the page asks for the model as fitted too
+        settled(page)
+        api.expect(changes).to_contain_text(f"Against the model as fitted: {more} more decided “1”")
+
+
+def test_each_goal_of_a_conflict_has_a_button_that_sets_its_bound(server_with_margins, page):
+    opened(page, server_with_margins.address)
+    conflict = page.get_by_role("alert", name="Conflict")
+    for name in ("recall", "positive_rate"):
+        for goal, wanted in (("recall", "0.95"), ("positive_rate", "0.3")):
+            bound_of(page, goal).fill(wanted)
+            bound_of(page, goal).press("Enter")
+        button = conflict.get_by_role("button", name=re.compile(f"^Use {name} [<>]="))
+        button.click(timeout=_LONG)
+        api.expect(conflict).to_be_empty(timeout=_LONG)
+        settled(page)
+        bounds = [goal["bound"] for goal in state(page)["setting"]["goals"]]
+        assert [bounds[0] < 0.95, bounds[1] > 0.3] == [name == "recall", name == "positive_rate"]
+
+
+def violations(page):
+    """Return what axe finds on a page, in one line each."""
+    found = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {one['help']} at {[node['target'] for node in one['nodes']]}" for one in found]
+
+
+@pytest.mark.skipif(Axe is None, reason="needs axe-playwright-python, which brings axe-core")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_screen(server, file, browser, scheme):
+    for width in (390, 1280):
+        context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme, bypass_csp=True)
         page = context.new_page()
         page.set_default_timeout(_LONG)
         opened(page, server.address)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert violations(page) == []
+        detailed(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert violations(page) == []
         slider = page.get_by_label("Tail: the worst-off fraction of the rows (alpha)")
         slider.focus()
-        before = state(page)["setting"]["alpha"] if page.evaluate("location.hash") else 0.6
         slider.press("ArrowLeft")
         settled(page)
-        assert state(page)["setting"]["alpha"] < before
-        if SHOTS:
-            page.screenshot(path=Path(SHOTS) / f"explorer-{width}-{scheme}.png", full_page=True)
-        if AXE:
-            page.add_script_tag(path=AXE)
-            found = page.evaluate("axe.run().then((found) => found.violations)")
-            serious = [one for one in found if one["impact"] in ("serious", "critical")]
-            assert not serious, json.dumps(serious, indent=1)[:3000]
+        assert state(page)["setting"]["alpha"] < 0.6
+        page.get_by_role("tab", name="Details").press("ArrowLeft")
+        api.expect(page.get_by_role("tab", name="Decisions")).to_be_focused()
+        bound_of(page, "recall").fill("0.99")
+        bound_of(page, "recall").press("Enter")
+        api.expect(page.get_by_role("alert", name="Conflict")).to_contain_text("cannot hold together", timeout=_LONG)
+        assert violations(page) == []
+        page.goto(file)
+        settled(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert violations(page) == []
         context.close()
 
 
@@ -352,6 +433,7 @@ def file(folder):
 def test_a_static_file_works_from_disk(page, file):
     page.goto(file)
     settled(page)
+    detailed(page)
     loss = page.get_by_role("region", name="Loss", exact=True)
     before = loss.inner_text()
     slider = page.get_by_label("Tail: the worst-off fraction of the rows (alpha)")

@@ -277,8 +277,8 @@ def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown()
 def test_goals_that_a_mixture_meets_and_one_rule_does_not_are_told_apart():
     own = session_of_one_rule()
     recall = [{"text": GOALS[1]}, {"text": "positive_rate <= 0.3"}]
-    told = own.conflict(replace(own.start, goals=Setting.of({"goals": recall}).goals))
-    between = 0.7 if told["kind"] == "answer" else told["ways"][0][0]["bound"]
+    beside = replace(own.start, goals=Setting.of({"goals": recall}).goals)
+    between = show_view(own, beside, "ranges")["ranges"][0]["tightest"]
     goals = [{"text": GOALS[1], "bound": between}, recall[1]]
     asked_for = replace(own.start, goals=Setting.of({"goals": goals}).goals)
     assert own.answer(asked_for)["kind"] == "answer"  # the best mixture, while a value moves
@@ -292,6 +292,28 @@ def test_goals_that_a_mixture_meets_and_one_rule_does_not_are_told_apart():
         assert own.answer(moved, exact=True)["kind"] == "answer"
     with pytest.raises(ValueError, match="No single rule"):
         Exporter(own).model(asked_for)
+
+
+def ways_out(own, goals):
+    """Return the ways out of a conflict, after checking that each of them meets all goals."""
+    setting = replace(own.start, goals=Setting.of({"goals": [{"text": one} for one in goals]}).goals)
+    told = own.conflict(setting)
+    for way in told["ways"]:
+        new = {one["goal"]: one["instead"] for one in way}
+        met = Setting.of({"goals": [{"text": new.get(one, one)} for one in goals]}).goals
+        assert own.answer(replace(setting, goals=met), exact=True)["kind"] == "answer"
+    return told
+
+
+@pytest.mark.parametrize(
+    "own", [session("score"), session("pool"), session_of_one_rule()], ids=["score", "pool", "rule"]
+)
+def test_every_goal_of_a_conflict_gives_way_in_some_way_out(own):
+    for n_goals in (2, 3):
+        told = ways_out(own, ["recall >= 0.95", "positive_rate <= 0.3", "error_rate <= 0.05"][:n_goals])
+        giving = {one["goal"] for way in told["ways"] for one in way}
+        assert giving >= set(told["conflict"])
+        assert len(giving) >= n_goals
 
 
 @pytest.mark.parametrize("kind", ["score", "trained"])

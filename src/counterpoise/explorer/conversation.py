@@ -204,6 +204,7 @@ def describe(session: Session) -> dict[str, Any]:
         "objective": str(parts.estimator.objective_),
         "datasets": [_dataset(name, table) for name, table in tables.items()],
         "held_out": None if parts.held_out is None else parts.held_out.tables[TRAIN].n_samples,
+        "today": session.rates.of_deployed(),
         "by": session.columns,
         "why_no_margins": why_no_margins(parts.estimator),
         "can_defer": session.has_scores,

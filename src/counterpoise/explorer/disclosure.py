@@ -17,7 +17,7 @@ import numpy as np
 
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.explorer.setting import goal_key, number
+from counterpoise.explorer.setting import goal_key, number, numbers
 from counterpoise.explorer.solving import MixtureRates
 from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
@@ -273,6 +273,7 @@ DEFERRED = "defer_rate"
 _ANSWERS = 3
 _KINDS = 4 * _ANSWERS  # of rows: by label, by deployed answer, and by one of three answers
 _BY_LABEL = np.repeat(np.eye(2), _KINDS // 2, axis=0)  # which kinds of rows are negative, and which positive
+_WRONG = np.array([[0, 1, 0] * 2 + [0] * 6, [0] * 6 + [1, 0, 0] * 2])  # kinds that are wrongly positive, and negative
 _RISK = 0.025  # of each end of an interval
 IntervalOf: TypeAlias = Callable[[float, float], tuple[float, float]]
 
@@ -291,6 +292,12 @@ class GroupRates:
         parts = {name: as_fraction(one) for name, one in rates.items() if not any(needs(one, word) for word in unknown)}
         self.fractions = {name: part for name, part in parts.items() if part is not None}
         self._of_labels = {name for name in self.fractions if needs(rates[name], "label")}
+        self._deployed = None if baseline is None else np.asarray(baseline, dtype=np.uint8)
+        self._has_labels = labels is not None
+
+    def of_deployed(self) -> list[dict[str, Any]] | None:
+        """Return the rates of the deployed model; None where its predictions are not known."""
+        return None if self._deployed is None else self.of_decisions(self._deployed)
 
     def of_decisions(self, decisions: ByteArray, *, defers: bool = False) -> list[dict[str, Any]]:
         """Return the rates of each group that is large enough, with intervals where they are shares of rows."""
@@ -323,7 +330,10 @@ class GroupRates:
     def _groups(
         self, counts: FloatArray, rows: FloatArray, *, with_intervals: bool, defers: bool, are_drawn: bool = False
     ) -> list[dict[str, Any]]:
-        """Return each group that is shown, with its rates that rest on enough rows."""
+        """Return each group that is shown, with its rates that rest on enough rows.
+
+        Beside them is which parts of its rows are wrongly positive, and wrongly negative.
+        """
         # how many rows of each kind there are: in all, then in each group
         by_group = (some.reshape(-1, _KINDS) for some in (counts, rows))
         weights, n_rows = (np.vstack([some.sum(axis=0), some]) for some in by_group)
@@ -331,7 +341,12 @@ class GroupRates:
         # Of a group with few positives, rates that use labels would together reveal their number.
         by_label = (n_rows @ _BY_LABEL).T
         places = np.flatnonzero(self._are_shown(self.sizes)).tolist()
-        groups = [{"group": self.names[place], "rows": self.sizes[place], "rates": {}} for place in places]
+        wrong, is_told = weights @ _WRONG.T / weights.sum(axis=1, keepdims=True), self._are_shown(self.sizes, *by_label)
+        groups: list[dict[str, Any]] = [
+            {"group": self.names[place], "rows": self.sizes[place], "rates": {}}
+            | {"wrong": numbers(wrong[place]) if is_told[place] and self._has_labels else None}
+            for place in places
+        ]
         for name, part in fractions.items():
             enough = self._are_shown(self.sizes, n_rows @ part.bottom, *(by_label if name in self._of_labels else ()))
             has_interval = with_intervals and _has_interval(part, are_drawn=are_drawn)

@@ -113,20 +113,12 @@ def verdict_of(one: GoalAudit) -> dict[str, Any]:
     return words | {"verdict": one.verdict, "words": one.words, "rows": n_rows, "note": one.note}
 
 
-def ways_out(error: InfeasibleGoals) -> dict[str, Any]:
-    """Return the goals that conflict, and each set of bounds that can be met."""
-    ways = [
-        [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
-        for way in error.ways_out
-    ]
-    return {"conflict": [str(goal) for goal in error.conflict], "ways": ways}
-
-
 _BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
 _MOST_STATES = 3  # sets of columns that rules use, for which everything is stored
 _MOST_MEMBERS = 40  # of a mixture that are listed
 _MOST_SOLUTIONS = 500  # mixtures: one for each setting, for all pages
 _NOT_MET = "These goals cannot hold together."  # where the nearest bounds would reveal few rows
+_MOST_MOVES = 3  # of bounds that are offered, until one rule meets them
 _MOST_CHECKED = 100  # goals of which it is known whether the held-out rows can answer them
 
 
@@ -175,7 +167,7 @@ class Session:
         held_out = {} if parts.held_out is None else parts.held_out.tables
         self.classes = answers.positive.labels
         self._held_out_views: dict[bool, Views] = {}
-        self._rates = GroupRates((held_out or answers.tables)[TRAIN], self.classes)
+        self.rates = GroupRates((held_out or answers.tables)[TRAIN], self.classes)
         self.columns = columns_of(parts)  # that rules may use
         own = [one.goal for one in self.start.goals]
         self._own_counts = Counter(map(goal_key, own))
@@ -342,9 +334,50 @@ class Session:
             try:
                 return self._describe(self.explain(setting))
             except InfeasibleGoals as error:
-                words = {"kind": "infeasible", "setting": setting.as_words()} | ways_out(error)
-                is_of_few = any(self.few.why(goal) for goal in setting.active)
-                return words | ({"message": _NOT_MET, "ways": []} if is_of_few else {"message": str(error)})
+                words = {"kind": "infeasible", "setting": setting.as_words()}
+                words["conflict"] = [str(goal) for goal in error.conflict]
+                if any(self.few.why(goal) for goal in setting.active):
+                    return words | {"message": _NOT_MET, "ways": []}
+                ways = [
+                    [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
+                    for way in self._ways_out(setting, error)
+                ]
+                return words | {"message": str(error), "ways": ways}
+
+    def _ways_out(self, setting: Setting, error: InfeasibleGoals) -> list[dict[Goal, Goal]]:
+        """Return the nearest bounds that can be met, so that each goal of the conflict gives way in one of them.
+
+        A goal that no bound of its own is enough for gives way beside another one: without it the others conflict,
+        and one of them has a nearest bound, beside which this goal has one.
+        """
+
+        def still_out(changes: Mapping[Goal, SettingGoal]) -> list[dict[Goal, Goal]]:
+            goals = tuple(changes.get(one.goal, one) if one.on else one for one in setting.goals)
+            try:
+                self.explain(replace(setting, goals=goals, confidence=None))
+            except InfeasibleGoals as other:
+                return other.ways_out
+            return []
+
+        def met(way: dict[Goal, Goal]) -> dict[Goal, Goal]:
+            for _ in range(_MOST_MOVES):  # what a mixture meets one rule may miss by a little
+                nearer = still_out({old: SettingGoal(new) for old, new in way.items()})
+                if not nearer:
+                    break
+                moved = next((one for one in nearer if one.keys() <= set(way.values())), nearer[0])
+                others = {old: new for old, new in moved.items() if old not in way.values()}
+                way = {old: moved.get(new, new) for old, new in way.items()} | others
+            return way
+
+        ways = error.ways_out
+        alone = {goal for way in ways if len(way) == 1 for goal in way}
+        for goal in error.conflict:
+            for others in [] if goal in alone else still_out({goal: SettingGoal(goal, on=False)}):
+                if alone.isdisjoint(others):
+                    beside = still_out({old: SettingGoal(new) for old, new in others.items()})
+                    own = [others | one for one in beside if set(one) == {goal}]
+                    ways += [one for one in own if one.keys() not in [way.keys() for way in ways]]
+        return [met(way) for way in ways]
 
     def check(self, setting: Setting) -> None:
         """Refuse, before anything is computed, settings that do not fit these models or would reveal few rows."""
@@ -514,12 +547,12 @@ class Session:
         if self.parts.held_out is None:
             rows = result.state.selection[TRAIN]
             both = rows.positive_chances(result.solution), rows.deferred_chances(result.solution)
-            return {"rows": "choice", "groups": self._rates.of_shares(*both)}
+            return {"rows": "choice", "groups": self.rates.of_shares(*both)}
         own = answers[TRAIN]
         if own.are_drawn:
-            return {"rows": "held_out", "groups": self._rates.of_shares(own.positive, own.deferred, held_out=True)}
+            return {"rows": "held_out", "groups": self.rates.of_shares(own.positive, own.deferred, held_out=True)}
         defers = result.setting.defer is not None
-        return {"rows": "held_out", "groups": self._rates.of_decisions(np.asarray(own.answers), defers=defers)}
+        return {"rows": "held_out", "groups": self.rates.of_decisions(np.asarray(own.answers), defers=defers)}
 
     def _members(self, result: SettingResult) -> list[dict[str, Any]]:
         """Return the models or rules that carry weight, the heaviest first."""

@@ -2,8 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_PINS = 3;
-const VIEWS = ["verdicts", "ranges", "curve", "frontier", "segments"];
-const AT_ONCE = ["summary", "rates", "scores", "mixture"], LATER = ["curve", "frontier", "segments"]; // panels
+const AT_ONCE = ["people", "summary", "rates", "scores", "mixture"], LATER = ["curve", "frontier", "segments"]; // panels
 const COMPUTED = "being computed", OUTDATED = "from the last setting that could be met";
 const LEAST_ALPHA = 0.01, USUAL_CONFIDENCE = 0.9;
 
@@ -37,6 +36,8 @@ function goalWords({ text, left, sign, right, bound }) {
   }
   return `${left} ${sign} ${Number.isNaN(Number(right)) ? rounded(right) : fewDigits(bound)}`;
 }
+const whole = (value) => (value === null || value === undefined ? null : Math.round(1000 * value)); // of 1,000 people
+const count = (value) => value.toLocaleString("en");
 const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(1)}\u00a0%`);
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
@@ -134,7 +135,7 @@ function key(entries) {
 
 function table(label, head, rows) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, el("table", {},
-    el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)));
+    el("thead", {}, el("tr", {}, head.map((one) => [one].flat()).map(([text, style]) => el("th", { scope: "col", class: style }, text)))), el("tbody", {}, rows)));
 }
 
 // ---------------------------------------------------------------- the setting in a link
@@ -238,7 +239,7 @@ class Explorer {
     const { setting, axes, pins, problems } = this.readLink();
     this.setting = setting ?? JSON.parse(this.start);
     this.axes = axes;
-    this.restoring = pins;
+    this.restoring = this.isStart(this.setting) ? pins : [JSON.parse(this.start), ...pins]; // what the page compares with
     this.build();
     this.showProblems(problems, setting ? "" : "The page shows the model's own setting.");
     this.transport.onState?.(() => this.arrive());
@@ -251,6 +252,8 @@ class Explorer {
     const setting = this.transport.grid.own(state.setting);
     return setting ? { ...state, setting } : { ...state, setting, problems: [...state.problems, "This file has no result for the setting in the address."] };
   }
+
+  isStart(setting) { return same(plain(setting), plain(JSON.parse(this.start))); }
 
   arrive() {
     const { setting, problems } = this.readLink();
@@ -265,7 +268,8 @@ class Explorer {
   take(answer) {
     if (answer.seq < this.answered) return; // an old answer never overwrites a newer one
     this.answered = answer.seq;
-    this.isLinkAccepted = true;
+    if (answer.kind === "answer" && this.isStart(answer.setting)) this.fitted = answer;
+    if (!this.isRestoringPin) this.isLinkAccepted = true;
     if (this.isRestoringPin) { this.restored(answer.kind === "answer" ? answer : null); return; }
     if (answer.setting.goals.length === this.setting.goals.length) { // a link may leave the bound to the text of a goal
       this.setting.goals.forEach((goal, place) => { goal.bound ??= answer.setting.goals[place].bound; });
@@ -285,7 +289,8 @@ class Explorer {
   }
 
   restored(answer) { // a pinned setting of a link has its result, or null where it has none
-    if (answer) this.addPin(answer);
+    if (this.isStart(this.restoring[0]) && answer) this.fitted = answer;
+    else if (answer) this.addPin(answer);
     else this.showProblems(["A pinned setting in the address has no result, so the page leaves it out."]);
     this.restoring.shift();
     this.isRestoringPin = false;
@@ -294,7 +299,7 @@ class Explorer {
 
   show(view) {
     if (view.seq !== this.viewSeq) return;
-    if (view.view === "ranges") this.takeRanges(view.ranges || []);
+    if (view.view === "ranges") { this.takeRanges(view.ranges || []); this.goalList.setAttribute("aria-busy", "false"); } // the last of the goals
     if (view.view === "verdicts") this.takeVerdicts(view.verdicts || []);
     if (view.view === "curve") this.paintCurve(view);
     if (view.view === "frontier") this.paintFrontier(view);
@@ -307,7 +312,7 @@ class Explorer {
     if (message.seq <= this.answered) { this.refuseView(message); return; }
     this.answered = message.seq;
     if (this.isRestoringPin) { this.restored(null); return; }
-    if (!this.isLinkAccepted && !same(plain(this.setting), plain(JSON.parse(this.start)))) { // a link whose setting is refused
+    if (!this.isLinkAccepted && !this.isStart(this.setting)) { // a link whose setting is refused
       this.showProblems([`The setting in the address was refused: ${message.message}`], "The page shows the model's own setting.");
       this.move(JSON.parse(this.start));
     } else {
@@ -320,6 +325,7 @@ class Explorer {
 
   refuseView(message) { // the setting itself was answered
     this.say(message.message);
+    this.goalList.setAttribute("aria-busy", "false");
     if (this.conflict?.kind === "unmet") this.conflict = { ...this.conflict, kind: "refused", message: message.message };
     if (this.conflict) this.paintConflict();
     else for (const name of LATER) if (this.panels?.[name]?.isLoading) this.note(name, "not computed");
@@ -370,7 +376,7 @@ class Explorer {
 
   requestViews(seq) {
     this.viewSeq = seq;
-    for (const view of VIEWS) {
+    for (const view of ["verdicts", "ranges", ...(this.isDetailed ? LATER : [])]) {
       const words = view === "frontier" ? { x: this.axis("x"), y: this.axis("y") } : {};
       this.send("view", { seq, view, setting: plain(this.setting), ...words });
     }
@@ -480,28 +486,23 @@ class Explorer {
     this.status = el("p", { role: "status", class: "muted" });
     this.notice = el("p", { role: "alert", class: "error" });
     const rows = hello.datasets[0];
-    const about = `${rows.rows.toLocaleString("en")} selection rows` +
-      (hello.held_out ? `, ${hello.held_out.toLocaleString("en")} held-out rows` : "") +
+    const about = `${count(rows.rows)} selection rows` + (hello.held_out ? `, ${count(hello.held_out)} held-out rows` : "") +
       `; ${hello.models === 1 ? "one model" : `${hello.models} models`}; positive class ${hello.classes.positive}`;
-    this.root.append(el("header", {}, el("h1", {}, hello.title), el("p", { class: "muted" }, about),
-      hello.notes.map((note) => el("p", { class: "muted" }, note)), this.notice, this.status));
+    this.root.append(el("header", {}, el("h1", {}, hello.title), [about, ...hello.notes].map((text) => el("p", { class: "muted detail" }, text)), this.notice, this.status));
     this.alert = el("div", { role: "alert", "aria-label": "Conflict" });
     const controls = el("div", { class: "controls", role: "region", "aria-label": "Settings", tabindex: "0" },
-      this.buildHistory(), this.alert, this.buildTail(), hello.why_no_margins ? null : this.buildConfidence(),
-      el("div", {}, el("h2", {}, "Goals"), this.buildLegend(), this.goalList = el("ul", { class: "goals" })),
-      hello.is_file ? this.buildFileNote() : this.buildAdding(), hello.is_file ? null : this.buildBudget(),
-      hello.is_file || !hello.can_defer ? null : this.buildDeferral(), this.buildBy(),
-      hello.why_no_margins && !hello.is_file ? this.buildConfidence() : null, this.buildExports(), this.buildMore());
+      this.brief = el("p", { class: "brief", "aria-hidden": "true" }), this.buildHistory(), this.alert, el("div", {}, el("h2", {}, "Goals"), this.buildLegend(), this.goalList = el("ul", { class: "goals" })),
+      hello.is_file ? this.buildFileNote() : this.buildAdding(), this.buildConfidence(), this.buildTail(), hello.is_file ? null : this.buildBudget(),
+      hello.is_file || !hello.can_defer ? null : this.buildDeferral(), this.buildBy(), this.buildExports(), this.buildMore());
     this.watchEnd(controls);
     this.panels = {};
-    const views = el("div", { class: "views" },
-      this.panel("summary", "Loss"), this.panel("rates", "Rates by group"), this.panel("scores", "Scores and rules"),
-      this.panel("mixture", "Mixture"), this.panel("curve", "Loss of every tail"),
-      this.panel("frontier", "Frontier", this.buildAxes()), this.panel("segments", "Who is in the tail"),
-      this.panel("pins", "Pinned settings"));
+    const views = [this.panel("people", "Of 1,000 people"), this.panel("summary", "Loss"), this.panel("rates", "Rates by group"),
+      this.panel("scores", "Scores and rules"), this.panel("mixture", "Mixture"), this.panel("curve", "Loss of every tail"),
+      this.panel("frontier", "Frontier", this.buildAxes()), this.panel("segments", "Who is in the tail"), this.panel("pins", "Pinned settings")];
+    const [people, pins, details] = [views.shift(), views.pop(), el("div", { class: "views" }, views)];
     this.panels.scores.box.hidden = hello.kind !== "rules";
     for (const name of hello.is_file ? ["frontier", "segments"] : []) this.panels[name].box.hidden = true;
-    this.root.append(el("main", { class: "columns" }, controls, views));
+    this.root.append(el("main", { class: "columns" }, el("div", {}, this.buildTabs(people, details), people, details, pins), controls));
     this.undoStack = [JSON.stringify(plain(this.setting))];
     this.buildGoals();
     this.paintControls();
@@ -509,15 +510,42 @@ class Explorer {
     this.paintPins();
   }
 
+  buildTabs(people, details) { // what a person who decides needs, and what is behind it
+    const tabs = [["Decisions", people], ["Details", details]].map(([name, part]) => {
+      part.id ||= freshId("part");
+      part.setAttribute("role", "tabpanel");
+      part.setAttribute("aria-label", name);
+      return el("button", { type: "button", role: "tab", "aria-controls": part.id, onclick: () => open(name), onkeydown: (event) => {
+        if (!/^(Arrow(Left|Right)|Home|End)$/.test(event.key)) return;
+        event.preventDefault();
+        open(this.isDetailed ? "Decisions" : "Details").focus();
+      } }, name);
+    });
+    const open = (name) => {
+      this.isDetailed = name === "Details";
+      this.root.classList.toggle("detailed", this.isDetailed);
+      [people.hidden, details.hidden] = [this.isDetailed, !this.isDetailed];
+      tabs.forEach((tab) => fill(tab, { "aria-selected": String(tab.textContent === name), tabindex: tab.textContent === name ? "0" : "-1" }, []));
+      if (this.answer) this.paintViews();
+      if (this.conflict) this.markOutdated();
+      else if (this.isDetailed && this.answer) {
+        for (const view of LATER) this.note(view, COMPUTED, true);
+        if (this.answer.exact && !this.pending) this.requestViews(this.answer.seq);
+      }
+      return tabs.find((tab) => tab.textContent === name);
+    };
+    open("Decisions");
+    return el("div", { class: "bar tabs", role: "tablist", "aria-label": "What the page shows" }, tabs);
+  }
+
   buildLegend() {
     if (this.hello.is_file) return null; // whose bounds are listed beside each slider
-    const bar = (style, text) => [draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" },
-      draw("rect", { class: style, width: 22, height: 8 })), ` ${text} `];
+    const bar = (style, text) => this.swatches([[style, text]]);
     const margins = this.hello.why_no_margins ? null : [" With a confidence, a second figure shows the bound\u00a0",
       draw("svg", { viewBox: "0 0 8 12", width: 6, height: 12, class: "swatch thin", "aria-hidden": "true" }, draw("line", { class: "bound", x1: 4, x2: 4, y1: 0, y2: 12 })),
-      ", the ", bar("margin", "margin inside of it,"), " and what is ",
+      ", the ", bar("margin", "margin inside of it"), " and what is ",
       draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" }, draw("path", { class: "ink", d: "M1,1V7M1,4H21M21,1V7" })), " expected on new rows."];
-    return el("p", { class: "muted" }, "The bar below a bound shows the values that can be met: ", bar("f1", "at a price;"), bar("band", "at no cost."), "The rest cannot be met.", margins);
+    return el("p", { class: "muted detail" }, "The bar below a bound shows the values that can be met: ", bar("f1", "at a price"), bar("band", "at no cost"), "The rest cannot be met.", margins);
   }
 
   buildFileNote() {
@@ -542,7 +570,7 @@ class Explorer {
   panel(name, title, more) {
     const heading = freshId(name), body = el("div", { class: "body" });
     const word = el("span", { class: "stale-word" });
-    const save = ["summary", "mixture", "segments", "pins"].includes(name) ? null
+    const save = ["people", "summary", "mixture", "segments", "pins"].includes(name) ? null
       : el("button", { type: "button", onclick: () => this.saveFigures(name) }, "SVG", el("span", { class: "hidden" }, ` of ${title}`));
     const box = el("section", { "aria-labelledby": heading },
       el("div", { class: "bar" }, el("h2", { id: heading }, title), word, save), more, body);
@@ -611,10 +639,10 @@ class Explorer {
 
   buildTail() {
     if (this.hello.start.alpha === null) {
-      return el("p", {}, "This model minimises ", el("code", {}, this.hello.objective));
+      return el("p", { class: "detail" }, "This model minimises ", el("code", {}, this.hello.objective));
     }
     if (this.hello.decision === "fixed") {
-      return el("p", {}, "This model minimises the average loss. To improve a tail, fit it with ", el("code", {}, 'decision="sticky"'), ".");
+      return el("p", { class: "detail" }, "This model minimises the average loss. To improve a tail, fit it with ", el("code", {}, 'decision="sticky"'), ".");
     }
     this.alpha = this.slider("Tail", {
       low: this.leastAlpha, high: 1, step: 0.002, toSlider: (one) => Math.log10(Math.max(one, this.leastAlpha)), values: this.transport.grid?.alphas,
@@ -622,7 +650,7 @@ class Explorer {
       change: (alpha, exact, run) => this.change({ alpha }, exact, run),
     });
     this.alpha.range.removeAttribute("aria-label"); // it has a label that is seen
-    return el("div", { class: "field" }, el("label", { for: this.alpha.id }, "Tail: the worst-off fraction of the rows (alpha)"),
+    return el("div", { class: "field detail" }, el("label", { for: this.alpha.id }, "Tail: the worst-off fraction of the rows (alpha)"),
       this.alpha.exact, el("div", { class: "wide" }, this.alpha.range), this.alpha.problem, this.held(this.transport.grid?.alphas));
   }
 
@@ -638,7 +666,7 @@ class Explorer {
       low: 0, high: 0.5, step: 0.001, describe: (one) => `${percent(one)} above the least average loss`,
       change: (budget, exact, run) => { if (this.budgetOn.checked) this.change({ budget }, exact, run); },
     });
-    return el("div", { class: "field" },
+    return el("div", { class: "field detail" },
       el("label", { for: id, class: "check" }, this.budgetOn, "Limit the average loss (budget)"), this.budget.exact,
       el("div", { class: "wide" }, this.budget.range), this.budget.problem);
   }
@@ -650,14 +678,14 @@ class Explorer {
       low: 0, high: 0.5, step: 0.005, describe: (one) => `a deferred row counts as ${shown(one)} of an error`,
       change: (defer, exact, run) => { if (this.deferOn.checked) this.change({ defer }, exact, run); },
     });
-    return el("div", { class: "field" },
+    return el("div", { class: "field detail" },
       el("label", { for: id, class: "check" }, this.deferOn, "Allow deferral to a person, at a cost"), this.defer.exact,
       el("div", { class: "wide" }, this.defer.range), this.defer.problem);
   }
 
   buildConfidence() {
     const { is_file: isFile, why_no_margins: why, start } = this.hello, own = start.confidence, id = freshId("confidence");
-    if (isFile && own === null) return null;
+    if (isFile && (why || own === null)) return null;
     this.confidenceOn = el("input", { type: "checkbox", id, disabled: isFile || Boolean(why), onchange: () =>
       this.change({ confidence: this.confidenceOn.checked ? own ?? USUAL_CONFIDENCE : null }, true) });
     this.confidence = this.slider("Confidence that all goals hold on new rows", {
@@ -667,7 +695,7 @@ class Explorer {
     });
     this.marginWords = el("p", { class: "wide", "aria-live": "polite" });
     this.marginLimits = el("p", { class: "wide undecided", "aria-live": "polite" });
-    return this.confidenceField = el("div", { class: "field" },
+    return this.confidenceField = el("div", { class: why ? "field detail" : "field" },
       el("label", { for: id, class: "check" }, this.confidenceOn, "Confidence that all goals hold on new rows"), this.confidence.exact,
       el("div", { class: "wide" }, this.confidence.range), this.confidence.problem, this.marginWords, this.marginLimits);
   }
@@ -702,7 +730,7 @@ class Explorer {
       return { name, box };
     });
     this.byNote = el("p", { class: "undecided", "aria-live": "polite" });
-    return this.byBoxes.length ? el("fieldset", {}, el("legend", {}, "Thresholds may differ by"),
+    return this.byBoxes.length ? el("fieldset", { class: "detail" }, el("legend", {}, "Thresholds may differ by"),
       el("div", { class: "bar" }, this.byBoxes.map(({ name, box }) => el("label", { class: "check" }, box, name))), this.byNote) : null;
   }
 
@@ -770,7 +798,7 @@ class Explorer {
     const on = el("input", { type: "checkbox", role: "switch", disabled: isFile && !this.transport.grid.switches[place],
       onchange: () => this.changeGoal(place, { on: on.checked }, true) });
     const track = draw("svg", { class: "track", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
-    const room = el("p", { class: "muted" }), standing = el("p", {}), margin = el("div", {}), held = el("p", {}), fileBound = this.hello.file_bounds[goal.text];
+    const room = el("p", { class: "muted" }), standing = el("p", { class: "detail" }), margin = el("div", {}), held = el("p", {}), fileBound = this.hello.file_bounds[goal.text];
     const remove = isFile ? null : el("button", { type: "button", onclick: () => {
       this.change({ goals: this.setting.goals.filter((_, at) => at !== place) }, true);
       this.buildGoals();
@@ -778,11 +806,16 @@ class Explorer {
     } }, "Remove");
     const item = el("li", {},
       el("div", { class: "field" }, el("span", { class: "check" }, on, name), slider.exact, slider.problem),
-      slider.range, isFile ? this.held(values) : [track, room], standing, margin, held,
-      el("div", { class: "bar" }, fileBound === undefined ? null : el("span", { class: "muted" }, `bound in the goals file: ${fewDigits(fileBound)}`), remove));
+      el("p", { class: "muted meaning" }, this.meaning(goal)), slider.range, isFile ? this.held(values) : [track, room], standing, el("div", { class: "detail" }, margin), el("div", { class: "bar ends" }, held, remove),
+      fileBound === undefined ? null : el("p", { class: "muted" }, `bound in the goals file: ${fewDigits(fileBound)}`));
     const row = { item, name, slider, on, track, room, standing, margin, held, remove, low, high };
     this.nameRow(row, goal);
     return row;
+  }
+
+  meaning({ left, text }) { // of the names in a goal
+    const names = new Set((left ?? text).match(/[a-z_0-9]+(?=\(|,|$| )/g));
+    return [...this.hello.phrases, ...this.hello.metrics].filter((one) => names.has(one.name)).map((one) => `${one.name}: ${one.meaning.replace(/ \(also [^)]*\)/, "")}`).join("; ");
   }
 
   nameRow(row, goal) {
@@ -967,7 +1000,8 @@ class Explorer {
   // -------- drawing
 
   stale() {
-    for (const name of LATER) this.note(name, COMPUTED, true);
+    this.goalList.setAttribute("aria-busy", "true");
+    if (this.isDetailed) for (const name of LATER) this.note(name, COMPUTED, true);
     if (this.setting.confidence !== null) this.confidenceField?.setAttribute("aria-busy", "true");
   }
 
@@ -1010,22 +1044,88 @@ class Explorer {
     this.alert.className = "";
     this.paintGoals();
     this.paintControls();
+    this.paintViews();
+    this.paintPins();
+    this.paintHistory();
+    for (const name of AT_ONCE) this.note(name, "");
+    this.say("");
+  }
+
+  paintViews() { // only what is seen
+    if (!this.isDetailed) { this.paintPeople(); return; }
     this.paintSummary();
     this.paintRates();
     this.paintScores();
     this.paintMixture();
-    this.paintPins();
-    this.paintHistory();
-    for (const name of AT_ONCE) this.note(name, "");
-    const { value, lower } = this.answer;
-    const { alpha } = this.setting, aim = alpha === null ? this.answer.objective : alpha === 1 ? "Average loss" : `Loss of the worst ${percent(alpha)}`;
-    this.say(`${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible${!this.answer.margins ? "" : this.answer.margins.is_kept ? " with the last margins" : " without margins"}`);
   }
+
+  // How many of 1,000 people of a group get each decision, and how many of these are wrong; null where few rows would show.
+  people({ rates, wrong }) {
+    const [positive, deferred] = ["positive_rate", "defer_rate"].map((name) => whole(rates[name]?.[0])), [over, under] = (wrong ?? [null, null]).map(whole);
+    return { positive, deferred, wrong: [over, under], all: wrong ? over + under : null };
+  }
+
+  paintPeople() {
+    const { groups, rows } = this.answer.rates, { today, classes } = this.hello, [yes, no] = [classes.positive, classes.negative].map((one) => `“${one}”`);
+    const beside = [["today", today], ["as fitted", this.fitted && !this.isStart(this.answer.setting) && this.fitted !== this.answer ? this.fitted.rates.groups : null]]
+      .filter(([, others]) => others).map(([name, others]) => [name, new Map(others.map((one) => [one.group, this.people(one)]))]);
+    const body = this.panels.people.body, named = (value) => (value === null ? "–" : count(value));
+    if (!groups.length) { body.replaceChildren(el("p", {}, "There are fewer than 10 people, so nothing is shown of them.")); return; }
+    const defers = groups.some((one) => "defer_rate" in one.rates);
+    const columns = [[`decided ${yes}`, (one) => one.positive], ["wrong decisions", (one) => one.all], [`${yes}, really ${no}`, (one) => one.wrong[0]],
+      [`${no}, really ${yes}`, (one) => one.wrong[1]], ...(defers ? [["left to a person", (one) => one.deferred]] : [])];
+    const all = this.people(groups[0]);
+    const tile = (style, value, words) => el("div", { class: `tile ${style}` }, el("strong", {}, named(value)), " ", el("span", {}, words));
+    const verdicts = this.answer.goals.filter((one) => one.on).map((one) => one.held_out?.verdict ?? (one.choice.holds === undefined ? "" : one.choice.holds ? "holds" : "fails"));
+    const n = (word) => verdicts.filter((one) => one === word).length, open = verdicts.length - n("holds") - n("fails");
+    const goals = el("div", { class: "tile" }, el("strong", { class: n("fails") ? "fails" : open ? "undecided" : "holds" }, `${n("holds")} of ${verdicts.length}`), " ",
+      el("span", {}, `goals hold${n("fails") ? `; ${n("fails")} missed` : ""}${open ? `; ${open} ${open === 1 ? "is" : "are"} uncertain` : ""}`));
+    const changes = beside.map(([name, others]) => {
+      const other = others.get(groups[0].group);
+      if (!other || other.all === null || all.all === null) return null;
+      const more = (now, then, words) => (now === then ? `as many ${words}` : `${count(Math.abs(now - then))} ${now > then ? "more" : "fewer"} ${words}`);
+      return el("p", {}, el("b", {}, name === "today" ? "Against today’s decisions: " : "Against the model as fitted: "),
+        `${more(all.positive, other.positive, `decided ${yes}`)}, ${more(all.all, other.all, "wrong decisions")}`,
+        ` (${more(all.wrong[0], other.wrong[0], `wrongly ${yes}`)}, ${more(all.wrong[1], other.wrong[1], `wrongly ${no}`)}).`);
+    });
+    this.brief.textContent = `Of 1,000 people ${named(all.positive)} are decided ${yes}; ${named(all.all)} decisions are wrong.`;
+    body.replaceChildren(el("div", { class: "tiles" }, tile("", all.positive, `are decided ${yes}`), tile("wrong", all.all, `decisions are wrong: ${named(all.wrong[0])} are ${yes} and really ${no}, ${named(all.wrong[1])} are ${no} and really ${yes}`),
+        all.deferred === null ? null : tile("", all.deferred, "are left to a person"), verdicts.length ? goals : null),
+      el("div", { class: "changes", "aria-live": "polite" }, changes),
+      table("Decisions by group, of 1,000 people", ["group", ...columns.map(([name], place) => (place === 1 ? [name, "total"] : name))], groups.map((one) => {
+        const own = this.people(one);
+        return [el("tr", { class: "numbers" }, el("th", { scope: "row" }, one.group === "all" ? "all people" : one.group, el("small", {}, `${count(one.rows)} people`)),
+          columns.map(([, value], place) => el("td", { class: place === 1 ? "total" : null }, named(value(own)), beside.map(([name, others]) => el("small", {}, `${name} ${named(others.has(one.group) ? value(others.get(one.group)) : null)}`))))),
+          el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length + 1 }, this.peopleBar(own)))];
+      })),
+      el("p", { class: "muted" }, this.swatches([["f1", `${yes}, right`], ["f2", "wrong"], ["band", `${no}, right`], ...(defers ? [["margin", "left to a person"]] : [])]),
+        `The line is where ${yes} ends and ${no} begins. ${rows === "held_out" ? `Counted on ${count(this.hello.held_out)} held-out people, whose true class is known.` : "Counted on the people that the rule was chosen on: on others it decides a little worse."} Each group is scaled to 1,000.`));
+  }
+
+  swatches(entries) {
+    return entries.map(([style, text]) => [draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" },
+      draw("rect", { class: style, width: 22, height: 8 })), ` ${text}. `]);
+  }
+
+  peopleBar({ positive, deferred, wrong, all }) { // decided yes: right, wrong; then decided no: wrong, right; then left to a person
+    const bar = draw("svg", { viewBox: "0 0 1000 14", preserveAspectRatio: "none", class: "people" });
+    if (all === null || positive === null) return bar;
+    let from = 0;
+    for (const [style, to] of [["f1", positive - wrong[0]], ["f2", positive + wrong[1]], ["band", 1000 - (deferred ?? 0)], ["margin", 1000]]) {
+      bar.append(draw("rect", { class: style, x: from, y: 2, width: Math.max(to - from, 0), height: 10 }));
+      from = Math.max(to, from);
+    }
+    bar.append(draw("line", { class: "ink", x1: positive, x2: positive, y1: 0, y2: 14, "vector-effect": "non-scaling-stroke" }));
+    return bar;
+  }
+
+  markOutdated() { for (const name of [...AT_ONCE, ...LATER]) this.note(name, this.answer ? OUTDATED : "nothing to show yet"); }
 
   paintConflict() {
     const { kind, message, ways } = this.conflict;
+    this.goalList.setAttribute("aria-busy", String(kind === "unmet"));
     this.alert.className = "alert";
-    for (const name of [...AT_ONCE, ...LATER]) this.note(name, this.answer ? OUTDATED : "nothing to show yet");
+    this.markOutdated();
     this.takeRanges([]);
     this.rows.forEach((row, place) => {
       this.nameRow(row, this.setting.goals[place]);
@@ -1039,9 +1139,13 @@ class Explorer {
       this.alert.replaceChildren(el("p", {}, "These goals cannot be met together. The explorer is finding out which of them conflict."));
       return;
     }
-    this.alert.replaceChildren(el("p", {}, rounded(message)), el("div", { class: "bar" }, ways.map((way) =>
-      el("button", { type: "button", class: "main", onclick: () => this.accept(way) }, `Use ${way.map((one) => rounded(one.instead)).join(" and ")}`))));
-    this.say(kind === "refused" ? "This setting was refused." : "The goals cannot be met together.");
+    const { conflict = [] } = this.conflict, use = (way) => el("button", { type: "button", class: "main", onclick: () => this.accept(way) }, `Use ${way.map((one) => rounded(one.instead)).join(" and ")}`);
+    const words = !ways.length || !conflict.length ? [el("p", {}, rounded(message))] : [
+      el("p", {}, conflict.length > 1 ? "These goals cannot hold together:" : "This goal cannot hold:"), el("ul", {}, conflict.map((one) => el("li", {}, el("code", {}, rounded(one))))),
+      el("p", {}, ways.length > 1 ? "Choose what gives way:" : "This is the nearest that can be met:"),
+      el("div", { class: "bar" }, ways.map(use)), el("details", {}, el("summary", {}, "More about this"), el("p", {}, rounded(message)))];
+    this.alert.replaceChildren(...words);
+    this.say("");
   }
 
   accept(way) {
@@ -1056,12 +1160,14 @@ class Explorer {
   }
 
   paintSummary() {
-    const { losses } = this.answer, rows = Object.entries(losses);
+    const { losses, value, lower, margins, objective } = this.answer, { alpha } = this.setting;
+    const aim = alpha === null ? objective : alpha === 1 ? "Average loss" : `Loss of the worst ${percent(alpha)}`, rows = Object.entries(losses);
     const names = { choice: "selection rows", held_out: "held-out rows" };
     const head = ["rows", "average", ...(this.setting.alpha === null ? [] : ["tail"])];
     const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
     this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
       line_(names[name], one.mean, one.tail), line_(`plain, ${names[name]}`, one.plain_mean, one.plain_tail)])),
+      el("p", {}, `${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible${!margins ? "" : margins.is_kept ? " with the last margins" : " without margins"}.`),
       el("p", { class: "muted" }, `Plain is the first model alone, with its usual threshold. ${this.hello.draws ? "Losses, rates and verdicts are expectations over the draws. " : ""}${this.answer.note || ""}`));
   }
 
@@ -1185,7 +1291,9 @@ class Explorer {
     const all = [{ name: "now", answer: this.answer }, ...this.pins.map((pin, place) => ({ name: `pin ${place + 1}`, ...pin }))];
     const rows = "held_out" in this.answer.losses ? "held_out" : "choice";
     const lefts = [...new Set(all.flatMap((one) => one.answer.goals.map((goal) => `${goal.left} ${goal.sign}`)))];
+    const people = (one) => this.people(one.answer.rates.groups[0]), { positive } = this.hello.classes;
     const lines = [
+      ...(all[0].answer.rates.groups.length ? [[`decided “${positive}”, of 1,000`, (one) => people(one).positive ?? "–"], ["wrong decisions, of 1,000", (one) => people(one).all ?? "–"]] : []),
       ["tail", (one) => shown(one.answer.setting.alpha)], ["budget", (one) => shown(one.answer.setting.budget)],
       ...(this.hello.why_no_margins ? [] : [["confidence", (one) => (one.answer.setting.confidence === null ? "none" : fewDigits(one.answer.setting.confidence))]]),
       ["objective", (one) => shown(one.answer.value)],
