@@ -50,10 +50,10 @@ def part_of(rows, places):
 
 
 def test_a_batch_is_as_its_rows_one_by_one_and_restored_as_never_stopped():
-    rows = make_rows(60)
+    rows = make_rows(20)
     whole, single = Monitor(GOALS, **OPTIONS), Monitor(GOALS, **OPTIONS)
     whole.update(**rows)
-    for place in range(60):
+    for place in range(20):
         one = part_of(rows, place)
         single.update(**one)
         single = Monitor.restore(json.loads(json.dumps(single.state(), allow_nan=False)))

@@ -296,6 +296,7 @@ def test_callbacks_see_the_rounds_and_may_stop_them():
     assert seen[0].weighted_loss == pytest.approx((model.estimators_[0].predict(X) != y).mean())
 
 
+@pytest.mark.slow
 def test_on_credit_default_it_is_ahead_of_adaboost():
     try:
         data = load_dataset("credit-default")

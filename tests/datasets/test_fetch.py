@@ -150,6 +150,7 @@ REBUILT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REBUILT)
 def test_the_publishers_files_give_the_same_table(name, data_folder, web, cache, monkeypatch):
     expected = load_dataset(name, folder=data_folder)

@@ -26,6 +26,7 @@ from counterpoise.goals import (
     total,
     validate_goals,
 )
+from tests.tiers import slow, some_fast
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -251,8 +252,8 @@ def wrong_ends_of_amounts(people, text, n_rows, seeds, confidence=0.8):
     return wrong
 
 
-@pytest.mark.parametrize("kind", ["lognormal", "rare and large"])
-@pytest.mark.parametrize("text", AUDITED)
+@pytest.mark.parametrize("kind", ["lognormal", slow("rare and large")])
+@pytest.mark.parametrize("text", some_fast(AUDITED, 2))
 def test_intervals_of_amounts_fail_as_seldom_as_promised(text, kind):
     n_samples = 40
     most = n_samples * 0.2 + 3 * np.sqrt(n_samples * 0.16)

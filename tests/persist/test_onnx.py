@@ -81,7 +81,7 @@ def pool(table):
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("name", some_fast([name for name in CASES if name not in UNWRITTEN], 8))
+@pytest.mark.parametrize("name", some_fast([name for name in CASES if name not in UNWRITTEN], 6))
 def test_every_estimator_that_can_be_written_agrees(name, table):
     rows, labels = TABLES[table]
     try:

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, total
-from tests.tiers import slow, some_fast
+from tests.tiers import problems, slow, some_fast
 
 
 class Score(ClassifierMixin, BaseEstimator):
@@ -98,7 +98,7 @@ class Rows:
             yield (self.score >= edge).astype(float)
 
 
-@pytest.mark.parametrize("seed", some_fast(range(200), 40))
+@pytest.mark.parametrize("seed", problems(8, 16))
 def test_the_best_rule_is_that_of_trying_all(seed):
     rows = Rows(seed)
     goals = rows.goals()
@@ -156,7 +156,7 @@ def held_on_new_rows(goal, seeds, n_rows=1500, confidence=0.9):
     return held
 
 
-@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("goal", some_fast(GOALS))
 def test_margins_of_amounts_make_goals_hold_on_the_population(goal):
     n_samples = 20
     assert held_on_new_rows(goal, range(n_samples)) >= n_samples * 0.9 - 3 * np.sqrt(n_samples * 0.09)
@@ -187,7 +187,7 @@ def written_out(rows, said, texts, objective):
     return solution.fun * scale if solution.status == 0 else None
 
 
-@pytest.mark.parametrize("seed", some_fast(range(200), 20))
+@pytest.mark.parametrize("seed", problems(5, 15))
 def test_the_best_mixture_is_that_of_a_program_written_out(seed):
     rows = Rows(seed + 1000)
     said = rows.rng.integers(0, 2, (rows.n, 5)).astype(float)
@@ -209,7 +209,7 @@ def test_the_best_mixture_is_that_of_a_program_written_out(seed):
     assert model.value_ == pytest.approx(best, abs=1e-6 * scale)
 
 
-@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e160, 1e300])
+@pytest.mark.parametrize("unit", [1e-300, 1e160])
 @pytest.mark.parametrize("decision", ["fixed", slow("sticky")])
 def test_margins_of_amounts_do_not_depend_on_the_unit_of_money(unit, decision):
     rng = np.random.default_rng(0)

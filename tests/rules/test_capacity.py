@@ -119,10 +119,10 @@ def small_problem(seed):
     return model, names, batch, int(rng.integers(0, n_batch + 1)), force
 
 
-@pytest.mark.parametrize("first", some_fast(range(0, 200, 20)))
+@pytest.mark.parametrize("first", some_fast(range(0, 40, 8)))
 def test_quotas_are_those_of_a_brute_force(first):
     n_infeasible = 0
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 8):
         model, names, batch, top, force = small_problem(seed)
         problem, table = model.problem(goals=names), model.family_.selection_data
 
@@ -162,7 +162,7 @@ def test_quotas_are_those_of_a_brute_force(first):
             assert chosen[own].sum() == quota
             if 0 < quota < own.sum():
                 assert batch.scores[own & chosen].min() > batch.scores[own & ~chosen].max()
-    assert n_infeasible < 20
+    assert n_infeasible < 8
 
 
 @pytest.mark.parametrize("top", [0, 1, 17, 400, 1000])
@@ -316,7 +316,7 @@ def test_more_groups_than_two():
     assert np.ptp(rates) <= 0.04 + 2 / 450
 
 
-def test_thirty_days_of_payments_with_so_many_checks_a_day():
+def test_ten_days_of_payments_with_so_many_checks_a_day():
     rng = np.random.default_rng(0)
 
     def payments(n_rows, shares):
@@ -330,7 +330,7 @@ def test_thirty_days_of_payments_with_so_many_checks_a_day():
     goals = ["min_ratio(selection_rate, by=country) >= 0.8"]
     model = GoalClassifier(LogisticRegression(), goals=goals, by="country", cv=3, confidence=None, random_state=0)
     model.fit(X, y, sensitive_features=columns)
-    for day in range(30):
+    for day in range(10):
         first = rng.uniform(0.5, 0.85)
         X, _, columns = payments(3000, [first, 1 - first])
         decisions = model.predict(X, sensitive_features=columns, ids=np.arange(3000) + 3000 * day, top=60)
@@ -475,7 +475,7 @@ def test_rows_move_between_many_groups_until_the_goals_hold():
     goal = "max_difference(selection_rate, by=g) <= 0.4"
     model = GoalClassifier(FirstColumn(), cv="prefit", goals=[goal], by="g", confidence=None, random_state=0)
     model.fit(X, y, sensitive_features={"g": g})
-    for seed in range(6):
+    for seed in range(2):
         draw = np.random.default_rng(seed)
         groups = np.repeat(names, draw.integers(3, 9, 14))
         decisions = model.predict(draw.random((groups.size, 1)), sensitive_features={"g": groups}, top=24)
@@ -510,7 +510,7 @@ def test_unknown_groups_take_their_part_of_the_highest_scores_and_the_nearest_to
     groups = {"g": np.repeat(list("abcz"), [20, 20, 20, 30])}
     rows = np.column_stack([rng.random(90).round(digits), rng.random(90)])
     taken = []
-    for top in range(0, 91, 5):
+    for top in range(0, 91, 15):
         try:
             decisions = model.predict(rows, sensitive_features=groups, top=top)
         except InfeasibleGoals as error:

@@ -22,9 +22,8 @@ from tests.rules.score_problems import (
     ranked_of,
     written_out,
 )
-from tests.tiers import some_fast
+from tests.tiers import problems, some_fast
 
-N_PRICED, N_PROBLEMS = 300, 50
 _TOL = 1e-7
 
 
@@ -34,10 +33,10 @@ def cells_of(problem, ranked):
     return CellLosses(ranked.cuts, codes, y, problem.weights, merge=False, defer_cost=problem.defer_cost)
 
 
-@pytest.mark.parametrize("first", some_fast(range(0, N_PRICED, 30)))
+@pytest.mark.parametrize("first", some_fast(range(0, 60, 20)))
 def test_the_cheapest_interval_is_that_of_all_intervals(first):
     """The best pair of edges in each group, with weights of rows and prices of goals, by brute force."""
-    for seed in range(first, first + 30):
+    for seed in range(first, first + 20):
         problem = random_problem(seed, defers=True)
         ranked = ranked_of(problem)
         rng = np.random.default_rng(seed)
@@ -58,7 +57,7 @@ def test_the_cheapest_interval_is_that_of_all_intervals(first):
         assert (rules.cuts[:, :n_groups] <= rules.cuts[:, n_groups:] - n_cuts).all()
 
 
-@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), 12))
+@pytest.mark.parametrize("seed", problems())
 def test_the_optimum_over_every_interval_is_found_and_proven(seed):
     """Value and lower bound enclose the optimum of the written-out program; where that has none, goals conflict."""
     problem = random_problem(seed, defers=True)
@@ -82,7 +81,7 @@ def limits_of_goals(problem):
     return as_problem(1.0, None, problem.goals, deferral=deferral_of(problem)).goals
 
 
-@pytest.mark.parametrize("seed", range(0, N_PROBLEMS, 7))
+@pytest.mark.parametrize("seed", range(0, 50, 12))
 def test_coupled_rules_keep_their_value_and_their_edges_apart(seed):
     problem = random_problem(seed, defers=True)._replace(goals=[])
     choice, ranked = chosen(problem)
@@ -123,7 +122,7 @@ def test_a_deferral_as_dear_as_an_error_changes_nothing():
         assert chosen(dear, _TOL)[0].value == pytest.approx(chosen(plain, _TOL)[0].value, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", problems(10, 0))
 def test_a_fixed_rule_is_the_best_of_all_intervals_where_these_are_few(seed):
     """The search looks at every pair of edges of every group: least violation, then least mean loss."""
     problem = random_problem(seed, defers=True)._replace(objective=CVaR(1.0), budget=None)

@@ -1,7 +1,5 @@
 """Equalities where models, thresholds and rules are chosen: against written-out programs and a look at every rule."""
 
-import os
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -12,8 +10,7 @@ from counterpoise.goals import InfeasibleGoals, parse_goal
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.scores.fixed import search_fixed
 from tests.rules import score_problems
-
-N_MIXTURES = N_RULES = int(os.environ.get("COUNTERPOISE_PROBLEMS", "33"))  # 200 of each take a minute
+from tests.tiers import problems
 
 
 class Maker(_Maker):
@@ -75,7 +72,7 @@ def equality_problem(seed):
     return Problem(y, said, maker.columns, weights, float(rng.uniform(0.1, 1.0)), None, None, limits)
 
 
-@pytest.mark.parametrize("seed", range(N_MIXTURES))
+@pytest.mark.parametrize("seed", problems())
 def test_a_mixture_under_equalities_is_the_one_that_highs_finds(seed):
     problem = equality_problem(seed)
     for limit in problem.limits:
@@ -97,7 +94,7 @@ def test_a_mixture_under_equalities_is_the_one_that_highs_finds(seed):
         assert check.holds
 
 
-@pytest.mark.parametrize("seed", range(N_RULES))
+@pytest.mark.parametrize("seed", problems())
 def test_one_rule_of_scores_under_an_equality_is_the_best_of_every_rule(seed):
     problem = score_problems.random_problem(seed)
     rng = np.random.default_rng(1000 + seed)

@@ -9,8 +9,7 @@ from counterpoise.goals import InfeasibleGoals, as_goals, bind
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.scores.fixed import search_fixed
 from tests.rules.score_problems import chosen, every_rule, random_problem
-
-N_PROBLEMS = 24
+from tests.tiers import problems, slow, some_fast
 
 
 def found_and_best(problem):
@@ -32,7 +31,7 @@ def found_and_best(problem):
     return (fixed.violation, error), (least, errors[violations <= least + 1e-12].min())
 
 
-@pytest.mark.parametrize("seed", range(N_PROBLEMS))
+@pytest.mark.parametrize("seed", problems(12, 0))
 def test_where_all_rules_of_a_model_are_few_the_best_is_found(seed):
     problem = random_problem(seed)
     if not isinstance(problem.objective, str) and problem.objective.is_law_invariant:
@@ -67,7 +66,7 @@ def best_of_all(score, y, group, parity, recall):
     return error[is_met].min() if is_met.any() else None
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some_fast(range(3)))
 def test_among_half_a_million_rules_one_near_the_best_is_found(seed):
     score, y, group = groups_of_three(seed)
     pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)]
@@ -140,8 +139,8 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
     assert constant.rebalance(decision="sticky").value_ == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("by", [(), "group"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("by", [(), slow("group")])
+@pytest.mark.parametrize("seed", some_fast(range(2)))
 def test_the_bounds_that_are_offered_can_be_met_by_one_rule_and_hardly_tighter_ones(seed, by):
     score, y, group = groups_of_three(seed)
     goals = ["recall >= 0.9", "positive_rate <= 0.3"]

@@ -1,6 +1,5 @@
 """Goals on flips where rules are chosen: against every threshold, all mixtures by HiGHS, and with scores of folds."""
 
-import os
 from itertools import product
 
 import numpy as np
@@ -10,9 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table
-from tests.tiers import some_fast
-
-N_PROBLEMS = int(os.environ.get("COUNTERPOISE_PROBLEMS", "40"))
+from tests.tiers import problems
 
 
 def problem(seed):
@@ -32,7 +29,7 @@ def problem(seed):
     return rng, y, region, score, twin, score[:, None] > limits, twin[:, None] > limits, by_region
 
 
-@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), 12))
+@pytest.mark.parametrize("seed", problems())
 def test_the_rule_is_the_best_of_all_thresholds_and_the_mixture_that_of_highs(seed):
     rng, y, region, score, twin, said, other, by_region = problem(seed)
     weights = rng.integers(1, 4, y.size).astype(float) if rng.integers(2) else None

@@ -1,17 +1,14 @@
 """Mixtures under goals of every kind, against the linear program written out for HiGHS."""
 
-import os
-
 import numpy as np
 import pytest
 from written_out import fitted, random_problem, solved_by_highs
 
 from counterpoise.goals import InfeasibleGoals, parse_goal
+from tests.tiers import problems
 
-N_PROBLEMS = int(os.environ.get("COUNTERPOISE_PROBLEMS", "33"))  # 300 take a minute
 
-
-@pytest.mark.parametrize("seed", range(N_PROBLEMS))
+@pytest.mark.parametrize("seed", problems())
 def test_the_mixture_is_the_one_that_highs_finds(seed):
     problem = random_problem(seed)
     for limit in problem.limits:

@@ -24,6 +24,7 @@ from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import deciding_rules
 from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
 from counterpoise.theory.risks import WorstGroup
+from tests.tiers import slow
 
 GOALS = [
     "recall >= 0.7",
@@ -186,7 +187,7 @@ def test_a_confidence_is_a_number_between_0_and_1(rows, level):
         fitted(rows, ["recall >= 0.8"], confidence=level)
 
 
-@pytest.mark.parametrize("defers", [False, True])
+@pytest.mark.parametrize("defers", [False, slow(True)])
 def test_a_budget_of_mean_loss_is_kept_beside_margins(rows, defers):
     goals, deferral = ["recall >= 0.8"], cp.Deferral(0.3) if defers else None
     plain = fitted(rows, goals, objective="false_positive_rate", budget=0.01, deferral=deferral)

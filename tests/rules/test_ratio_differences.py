@@ -1,7 +1,5 @@
 """Goals on how far ratios are apart: one rule against a look at every rule, mixtures against programs of HiGHS."""
 
-import os
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -23,10 +21,9 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.families import ThresholdRules
 from counterpoise.rules.options import Groups
 from tests.rules.score_problems import every_rule, goal_rows_of, goal_scales_of, random_problem, ranked_of
-from tests.tiers import some_fast
+from tests.tiers import problems
 
 METRICS = ("precision", "false_omission_rate", "f1_score", "jaccard_score", "false_discovery_rate")
-N_PROBLEMS = int(os.environ.get("COUNTERPOISE_PROBLEMS", "40"))  # 200 take minutes
 
 
 def problem_of(seed):
@@ -67,7 +64,7 @@ def solved(problem, goal, decision):
         return None
 
 
-@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), n_fast=4))
+@pytest.mark.parametrize("seed", problems(3, 12))
 def test_the_best_of_every_rule_is_found(seed):
     problem, metric, bound, is_quotient = problem_of(seed)
     said = every_rule(problem)
@@ -86,7 +83,7 @@ def test_the_best_of_every_rule_is_found(seed):
     assert solution.gap <= 2e-4
 
 
-@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), n_fast=4))
+@pytest.mark.parametrize("seed", problems(3, 12))
 def test_no_program_at_any_place_of_the_interval_has_a_better_mixture(seed):
     problem, metric, bound, is_quotient = problem_of(seed)
     said = every_rule(problem)

@@ -1,7 +1,5 @@
 """Ratios as objectives: one rule against a look at every rule, mixtures against the Charnes-Cooper program of HiGHS."""
 
-import os
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -24,10 +22,9 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.families import ThresholdRules
 from counterpoise.rules.options import Groups
 from tests.rules.score_problems import every_rule, goal_rows_of, goal_scales_of, random_problem, ranked_of
-from tests.tiers import some_fast
+from tests.tiers import problems
 
 RATIOS = ("f1_score", "precision", "jaccard_score", "false_discovery_rate", "f1_score(sex=a)", "error_rate / recall")
-N_PROBLEMS = int(os.environ.get("COUNTERPOISE_PROBLEMS", "40"))  # 200 take minutes
 
 
 def solved(problem, ratio, decision):
@@ -65,7 +62,7 @@ def best_of_all(problem, ratio, decision):
     return sign * float(found.fun) if found.status == 0 else None
 
 
-@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), n_fast=12))
+@pytest.mark.parametrize("seed", problems())
 @pytest.mark.parametrize("decision", ["fixed", "sticky"])
 def test_the_best_of_every_rule_or_mixture_is_found(seed, decision):
     problem = random_problem(seed)._replace(budget=None)
@@ -103,7 +100,7 @@ def test_the_value_is_the_metric_of_scikit_learn_and_at_least_its_tuned_threshol
     base = LogisticRegression().fit(X, y)
     ours = cp.GoalClassifier(base, objective=name, cv="prefit", confidence=None).fit(X, y)
     tuned = TunedThresholdClassifierCV(
-        base, scoring=make_scorer(metric, zero_division=0.0), cv="prefit", refit=False, thresholds=1000
+        base, scoring=make_scorer(metric, zero_division=0.0), cv="prefit", refit=False, thresholds=100
     ).fit(X, y)
     assert ours.value_ == pytest.approx(metric(y, ours.predict(X)), abs=1e-12)
     assert ours.value_ >= metric(y, tuned.predict(X)) - 1e-12
@@ -112,7 +109,7 @@ def test_the_value_is_the_metric_of_scikit_learn_and_at_least_its_tuned_threshol
 
 
 def test_weights_count():
-    score, y, _ = rows()
+    score, y, _ = rows(n=300)
     weight = np.random.default_rng(1).uniform(0.1, 3.0, len(y))
     model = cp.GoalClassifier([score], objective="f1_score", cv="prefit", confidence=None)
     model.fit(np.arange(len(y))[:, None], y, weight)
@@ -121,7 +118,7 @@ def test_weights_count():
 
 
 def test_precision_with_a_recall_floor_is_the_best_of_all_thresholds():
-    score, y, _ = rows()
+    score, y, _ = rows(n=300)
     model = fitted(score, y, objective="precision", goals=["recall >= 0.6"])
     levels = [level for level in np.unique(score) if (score > level)[y == 1].mean() >= 0.6]
     assert model.value_ == pytest.approx(max(precision_score(y, score > level) for level in levels), abs=1e-12)
@@ -186,7 +183,7 @@ def test_models_are_mixed_for_a_ratio_and_chosen_again_without_training():
 
 
 def test_amounts_and_metrics_of_ones_own():
-    score, y, _ = rows()
+    score, y, _ = rows(n=300)
     amount = np.random.default_rng(5).exponential(1e6, len(y))
     table = {"amount": amount}
 

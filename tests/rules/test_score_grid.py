@@ -10,6 +10,7 @@ from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.grid import GridFamily
 from counterpoise.theory.risks import CVaR
 from tests.rules.score_problems import chosen, random_problem, written_out
+from tests.tiers import problems
 
 _TOL = 1e-8
 
@@ -32,7 +33,7 @@ def solved(family, alpha, asked, grid=None, tol=TOL):
     return Program(family, Objective(None, CVaR(alpha)), asked).solve(tol, grid)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", problems(8, 8))
 def test_the_optimum_over_every_rule_is_found_from_a_grid_and_proven(seed):
     problem, alpha, ranked = one_score(seed)
     best = written_out(problem)

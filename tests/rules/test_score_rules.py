@@ -10,20 +10,19 @@ from counterpoise.rules.scores.cuts import CutRules, couple, find_cuts
 from counterpoise.solvers import minimize_cvar
 from counterpoise.theory.risks import Mean, MeanVariance, WorstGroup
 from tests.rules.score_problems import RISKS, chosen, every_rule, proven, random_problem
-from tests.tiers import some_fast
+from tests.tiers import problems
 
-N_PROBLEMS = 60
 _TOL = 1e-7
 
 
-@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), 15))
+@pytest.mark.parametrize("seed", problems())
 def test_the_optimum_over_every_threshold_is_found_and_proven(seed):
     """Value and lower bound enclose the optimum of the written-out program; where that has none, goals conflict."""
     found = proven(random_problem(seed), _TOL)
     assert found is None or found[0].mixture.sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("seed", range(0, N_PROBLEMS, 6))
+@pytest.mark.parametrize("seed", range(0, 60, 12))
 def test_coupled_rules_have_the_value_that_was_proven_and_fall_together(seed):
     problem = random_problem(seed)._replace(goals=[])
     choice, ranked = chosen(problem)

@@ -1,6 +1,5 @@
 """Goals that leave out small groups where models and rules are chosen: against written-out programs and every rule."""
 
-import os
 from itertools import permutations
 
 import numpy as np
@@ -10,8 +9,7 @@ from written_out import Problem, _Maker, fitted, quoted, solved_by_highs
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, NoRows
-
-N_MIXTURES = N_RULES = int(os.environ.get("COUNTERPOISE_PROBLEMS", "33"))  # 200 of each take a minute
+from tests.tiers import problems
 
 
 class Maker(_Maker):
@@ -75,7 +73,7 @@ def uneven_problem(seed):
     return Problem(y, said, maker.columns, weights, float(rng.uniform(0.1, 1.0)), None, None, limits)
 
 
-@pytest.mark.parametrize("seed", range(N_MIXTURES))
+@pytest.mark.parametrize("seed", problems())
 def test_a_mixture_is_the_one_that_highs_finds_without_the_small_groups(seed):
     problem = uneven_problem(seed)
     if not problem.limits:
@@ -93,7 +91,7 @@ def test_a_mixture_is_the_one_that_highs_finds_without_the_small_groups(seed):
         assert check.holds
 
 
-@pytest.mark.parametrize("seed", range(N_RULES))
+@pytest.mark.parametrize("seed", problems())
 def test_one_threshold_is_the_best_of_all_for_the_groups_that_count(seed):
     rng = np.random.default_rng(seed)
     n_rows = 60

@@ -1,6 +1,5 @@
 """Goals inside strata where rules are chosen: against every threshold, and against all mixtures by HiGHS."""
 
-import os
 from itertools import product
 
 import numpy as np
@@ -10,9 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, NoRows
-from tests.tiers import some_fast
-
-N_PROBLEMS = int(os.environ.get("COUNTERPOISE_PROBLEMS", "40"))
+from tests.tiers import problems
 
 
 def problem(seed):
@@ -49,7 +46,7 @@ def comparisons(y, columns, said, *, least, recall, average):
     return np.array(rows)
 
 
-@pytest.mark.parametrize("seed", some_fast(range(N_PROBLEMS), 12))
+@pytest.mark.parametrize("seed", problems())
 def test_the_rule_is_the_best_of_all_thresholds_and_the_mixture_that_of_highs(seed):
     rng, y, columns, score, said, has_groups = problem(seed)
     least, recall, average = int(rng.integers(0, 4)), bool(rng.integers(2)), bool(rng.integers(2))
