@@ -164,6 +164,7 @@ def test_a_budget_counts_from_the_least_that_the_goals_allow():
     assert all(check.holds for check in model.check_goals())
 
 
+@pytest.mark.slow
 def test_strong_learners_are_known_and_get_few_rounds():
     strong = [HistGradientBoostingClassifier(), RandomForestClassifier(), cp.AdaBoostClassifier()]
     strong += [make_pipeline(StandardScaler(), RandomForestClassifier()), Resampled(RandomForestClassifier())]
@@ -202,6 +203,7 @@ def test_a_given_learner_is_boosted_as_the_paper_does():
     assert short.fit(*TUMOURS).votes_[0] == pytest.approx(0.2 * whole.fit(*TUMOURS).votes_[0])
 
 
+@pytest.mark.slow
 def test_a_budget_can_be_changed_without_training_and_bounds_a_frontier():
     X, y = make_classification(500, 8, flip_y=0.2, random_state=5)
     free = cp.AdaLPBoostClassifier(n_estimators=15, alpha=0.1, budget=None, random_state=0).fit(X, y)

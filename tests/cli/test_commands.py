@@ -79,6 +79,7 @@ def test_fit_answers_with_json_that_has_every_goal(here, capsys):
     assert said(capsys, "fit", "goals.toml", "-o", "run", "--quiet") == ""
 
 
+@pytest.mark.slow
 def test_strict_gives_1_where_a_goal_is_not_shown_to_hold(here, capsys):
     hard = ["--goal", "recall >= 0.999"]
     assert answer(capsys, "certify", "run", *hard)["holds"] is False
@@ -108,6 +109,7 @@ def test_certify_prints_a_table_that_ends_with_the_goals(capsys):
     assert "the estimate is the left side" not in number
 
 
+@pytest.mark.slow
 def test_the_largest_weight_is_asked_for_told_and_changed(here, capsys):
     frame = pd.read_csv(here / "tumours.csv")
     frame.assign(weight=np.arange(len(frame)) % 3 + 1).to_csv(here / "weighted.csv", index=False)
@@ -131,6 +133,7 @@ def test_a_confidence_moves_the_ends_of_the_runs_own_audit(capsys):
     assert wide["estimate"] == narrow["estimate"]
 
 
+@pytest.mark.slow
 def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, capsys):
     text = (here / "goals.toml").read_text()
     asked = 'goals = ["recall >= 0.9", "positive_rate <= 0.05"]'
@@ -220,6 +223,7 @@ def ctrl_c_before(name):
     return lambda _what, path: signal.raise_signal(signal.SIGINT) if path.name == name else None
 
 
+@pytest.mark.slow
 def test_ctrl_c_gives_130_and_the_same_command_ends_with_the_same_result(here, capsys):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have set it to be ignored
     try:

@@ -42,6 +42,7 @@ def answer(capsys, *words):
     return json.loads(printed.out)
 
 
+@pytest.mark.slow
 def test_a_pilot_of_a_goals_file_is_planned_as_in_python(capsys):
     words = answer(capsys, "plan", "goals.toml", "--score", "p", *FEW, "--margin", "0.03")
     frame = loans(1500)

@@ -82,6 +82,7 @@ def test_decisions_meet_the_goals_up_to_the_luck_of_the_draws(made):
     assert abs(rates["F"] - rates["M"]) < 0.035
 
 
+@pytest.mark.slow
 def test_sql_gives_the_same_answers(decided):
     rules = (decided / "rules.json").read_text()
     with closing(sqlite3.connect(":memory:")) as base:
@@ -147,6 +148,7 @@ def finite(levels):
     return {name: float(np.clip(level, -sys.float_info.max, sys.float_info.max)) for name, level in levels.items()}
 
 
+@pytest.mark.slow
 def test_rules_that_defer_are_those_of_the_mixture_of_all_intervals(left):
     frame, rules = loans(), json.loads((left / "rules.json").read_text())
     columns = [frame["p"].to_numpy(), frame["q"].to_numpy()]
@@ -319,6 +321,7 @@ def test_labels_alone_take_columns_and_a_table_has_its_own():
         cp.audit("recall >= 0.5", [0, 1], Table(None, [0, 1]), baseline=[0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_goals_that_cannot_hold_end_with_code_1(capsys):
     goals = ["--goal", "recall >= 0.9", "--goal", "positive_rate <= 0.1"]

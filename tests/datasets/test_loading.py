@@ -55,6 +55,7 @@ def test_every_name_is_tested():
     assert list(SHAPES) == [*dataset_names(), *papers.datasets.RECIPES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_each_set_has_its_published_shape_classes_and_split(name, data_folder):
     data = papers.datasets.load_dataset(name, folder=data_folder)

@@ -91,6 +91,7 @@ def test_predictions_are_lazy_and_those_of_one_machine():
     assert model.predict(FEATURES).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("client")
 def test_rules_by_group_look_at_columns_of_collections_and_ids_decide(tmp_path):
     settings = {"cv": "prefit", "decision": "sticky", "by": "sex", "alpha": 0.5, "random_state": 0}

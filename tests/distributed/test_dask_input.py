@@ -79,6 +79,7 @@ def test_a_file_with_another_estimator_inside_is_refused(tmp_path):
         load(tmp_path / "model.cp")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("client")
 def test_empty_partitions_unknown_divisions_and_classes_or_groups_in_one_shard_do_not_matter():
     whole = _fitted(dd.from_pandas(FRAME, npartitions=1))

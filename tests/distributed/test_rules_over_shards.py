@@ -114,6 +114,7 @@ def test_deferral_is_refused_over_shards():
         _chosen("threads", 2, FEW[:, None], alpha=1.0, deferral=Deferral(0.2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["recall", "parity by sex"])
 def test_margins_are_those_of_one_machine_over_any_number_of_shards(name):
     settings = {"cv": "prefit", "random_state": 0, "confidence": 0.8, **CASES[name]}

@@ -250,12 +250,14 @@ def test_a_page_says_that_what_is_moved_is_not_proven():
     assert (exported.confidence, exported.proof_) == (0.8, None)
 
 
+@pytest.mark.slow
 def test_a_file_has_margins_of_the_confidence_of_the_model():
     page = page_of(session_with(goals=GOALS[:1]))
     assert '"confidence":0.9' in page
     assert "Margins cost " in page
 
 
+@pytest.mark.slow
 def test_a_goals_file_and_a_report_carry_the_confidence(tmp_path):
     own = session_with()
     for confidence, word in ((0.8, 0.8), (None, "none")):

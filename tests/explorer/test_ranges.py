@@ -75,6 +75,7 @@ def test_where_a_range_ends_depends_on_the_other_goals_alone(kind):
     assert own.answer(goals(ends[0] + 1e-4), exact=True)["kind"] == "unmet"
 
 
+@pytest.mark.slow
 def test_a_bound_that_is_met_lies_inside_of_its_range():
     """Of ratios too, whose end is searched for."""
     own = session()

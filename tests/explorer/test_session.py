@@ -274,6 +274,7 @@ def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown()
     assert '"alpha":0.' not in kept
 
 
+@pytest.mark.slow
 def test_goals_that_a_mixture_meets_and_one_rule_does_not_are_told_apart():
     own = session_of_one_rule()
     recall = [{"text": GOALS[1]}, {"text": "positive_rate <= 0.3"}]
@@ -316,6 +317,7 @@ def test_every_goal_of_a_conflict_gives_way_in_some_way_out(own):
         assert len(giving) >= n_goals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["score", "trained"])
 def test_views_of_goals_that_cannot_be_met_are_answered(kind):
     own = session(kind)

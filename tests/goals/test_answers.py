@@ -57,8 +57,9 @@ EVERYWHERE = {
 }
 
 
-@pytest.mark.parametrize("case", NO_CLASS)
-@pytest.mark.parametrize("taker", EVERYWHERE)
+@pytest.mark.parametrize(
+    ("case", "taker"), [*((case, "audit") for case in NO_CLASS), *(("NaN among texts", taker) for taker in EVERYWHERE)]
+)
 def test_an_answer_that_is_no_class_is_refused(case, taker):
     with pytest.raises(ValueError, match="not among the classes"):
         EVERYWHERE[taker](NO_CLASS[case])

@@ -96,6 +96,7 @@ def test_rates_without_hidden_labels_are_estimated_as_always():
     assert row == audit("precision >= 0.3", selected, y)[0]
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_true_rate():
     """The truth is inside however labels were hidden: of those with low scores, or of the positives first."""
     rng, n_missed, n_draws = np.random.default_rng(1), 0, 300

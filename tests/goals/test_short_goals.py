@@ -193,6 +193,7 @@ def test_python_needs_no_dataset_either():
     assert recall(Dataset("age<=33")) != recall("train", "age<=33")
 
 
+@pytest.mark.slow
 def test_goals_and_objectives_are_read_in_the_short_form_wherever_they_are_given():
     assert as_goals(["recall >= 0.5", ["churn <= 0.1"]]) == as_goals(["recall(train) >= 0.5", "churn(train) <= 0.1"])
     assert as_objective("error_rate + 2 * fpr") == as_objective("error_rate(train) + 2 * false_positive_rate(train)")

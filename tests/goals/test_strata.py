@@ -195,6 +195,7 @@ def test_too_many_strata_are_refused_unless_they_are_averaged():
         parse_goal(plain.format("")).evaluate(y, seven)
 
 
+@pytest.mark.slow
 def test_an_audit_of_an_average_covers_the_difference_of_the_population():
     rng = np.random.default_rng(1)
     goal = max_difference("positive_rate", by="sex", within="job", average=True) <= 0.3

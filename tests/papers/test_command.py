@@ -76,6 +76,7 @@ def test_every_study_has_parts_whose_fields_are_columns(name):
     assert set(parts[0]._fields) <= set(COLUMNS)
 
 
+@pytest.mark.slow
 def test_the_papers_use_no_private_names():
     for file in Path(papers.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -186,6 +186,7 @@ def test_rates_of_churn_by_hand():
     assert rates == pytest.approx({"error": 0.75 / 4, "recall": 0.75, "churn": 0.5})
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.floats(0.01, 2.0), st.booleans(), st.booleans())
 @settings(max_examples=25)
 def test_the_covariance_is_bounded_and_the_value_is_that_of_a_quadratic_program(seed, c, is_sparse, has_bias):
@@ -212,6 +213,7 @@ def test_the_covariance_is_bounded_and_the_value_is_that_of_a_quadratic_program(
     assert best - 1e-6 <= reached <= best + 2e-5
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.floats(0.02, 1.0), st.booleans())
 @settings(max_examples=15)
 def test_the_ramp_form_keeps_the_covariance_and_loses_no_more_than_the_hinge_form(seed, c, is_sparse):

@@ -151,6 +151,7 @@ def test_categories_agree_known_or_not(has_missing):
     assert_allclose(told(model, others), model.predict_proba(others), rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_a_mixture_of_all_kinds_agrees(table):
     rows, labels = TABLES[table]

@@ -112,6 +112,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(st.data())
 def test_whatever_a_node_says_nothing_else_is_raised(data):

@@ -234,6 +234,7 @@ def test_a_part_that_is_missing_takes_nothing_with_it(run_folder, part, sentence
     assert not re.search(r"\bnan\b", page.text)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("page")
 def test_the_same_files_give_the_same_bytes_whatever_the_style(built, run_folder):
     with matplotlib.rc_context({"font.size": 20, "axes.facecolor": "red", "svg.fonttype": "path"}):

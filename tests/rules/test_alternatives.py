@@ -112,6 +112,7 @@ def test_the_result_prints_what_is_near_and_writes_all(found):
     assert "performance_change.high" in lines[0]
 
 
+@pytest.mark.slow
 def test_the_incumbent_may_be_the_rule_the_deployed_model_or_decisions(fitted, held_out):
     X, y, sex = held_out
     options = {"disparity": "sex", "sensitive_features": sex, "n_points": 3}
@@ -128,6 +129,7 @@ def test_the_incumbent_may_be_the_rule_the_deployed_model_or_decisions(fitted, h
         assert np.isnan(one.least_disparity)
 
 
+@pytest.mark.slow
 def test_other_classifiers_stand_beside_the_rules_with_their_probabilities(fitted, held_out):
     X, y, sex = held_out
     rows = people()
@@ -142,6 +144,7 @@ def test_other_classifiers_stand_beside_the_rules_with_their_probabilities(fitte
     assert other.performance.value == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_other_goals_are_kept_and_one_on_the_same_disparity_is_the_default(fitted):
     goals = ["recall >= 0.7", "max_difference(positive_rate, by=sex) <= 0.2"]
     model = fitted.rebalance(goals=goals, by="sex")
@@ -153,6 +156,7 @@ def test_other_goals_are_kept_and_one_on_the_same_disparity_is_the_default(fitte
         assert point.classifier.groups_.by == ()
 
 
+@pytest.mark.slow
 def test_goals_that_need_thresholds_by_group_are_infeasible_for_blind_rules(fitted):
     model = fitted.rebalance(
         goals=["min_ratio(selection_rate, by=sex) >= 0.9", "recall >= 0.75", "error_rate <= 0.3"], by="sex"
@@ -161,6 +165,7 @@ def test_goals_that_need_thresholds_by_group_are_infeasible_for_blind_rules(fitt
         alternatives(model, disparity="max_difference(recall, by=sex)")
 
 
+@pytest.mark.slow
 def test_ratios_are_larger_where_disparity_is_less(fitted, held_out):
     X, y, sex = held_out
     shown = alternatives(
@@ -171,6 +176,7 @@ def test_ratios_are_larger_where_disparity_is_less(fitted, held_out):
     assert "has a larger" in shown.certificate or np.isnan(shown.least_disparity)
 
 
+@pytest.mark.slow
 def test_without_held_out_rows_a_note_says_so(fitted):
     shown = alternatives(fitted, disparity="sex", n_points=3)
     assert shown.n_held_out == 0
@@ -178,6 +184,7 @@ def test_without_held_out_rows_a_note_says_so(fitted):
     assert shown.incumbent.performance is None
 
 
+@pytest.mark.slow
 def test_a_feature_that_makes_the_groups_is_named():
     X, y, sex = people()
     frame = pd.DataFrame(X, columns=list("abc")).assign(sex=(sex["sex"] == "M").astype(int))
@@ -200,6 +207,7 @@ def test_deferred_rows_cost_what_deferring_costs():
         assert point.performance.value == pytest.approx(lost)
 
 
+@pytest.mark.slow
 def test_several_classes_have_alternatives_of_a_named_class():
     X, y, sex = people(n_classes=3)
     model = GoalClassifier(LogisticRegression(), confidence=None, random_state=0)

@@ -158,6 +158,7 @@ def test_the_bounds_that_are_offered_can_be_met_by_one_rule_and_hardly_tighter_o
             model.rebalance(goals=[tighter if str(old) == goal else goal for goal in goals])
 
 
+@pytest.mark.slow
 def test_where_a_threshold_for_each_group_would_meet_the_goals_the_error_says_so():
     rng = np.random.default_rng(0)
     group = np.repeat(["a", "b"], 200)

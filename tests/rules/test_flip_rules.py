@@ -103,6 +103,7 @@ def test_twins_are_scored_by_the_models_of_folds_that_scored_the_rows(loans):
     assert np.array_equal(model.family_.selection_data.scores["train"], model.family_.selection_data.scores["same"])
 
 
+@pytest.mark.slow
 def test_margins_and_proofs_hold_for_flips(loans):
     X, y, _, changed = loans
     goals, twins = ["flip_rate(twin=swapped) <= 0.1", "recall >= 0.3"], {"swapped": Table(changed)}

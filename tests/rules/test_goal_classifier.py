@@ -340,6 +340,7 @@ def test_rows_that_do_not_belong_together_are_refused(given, text):
         cp.GoalClassifier(TREE, cv=2, random_state=0).fit(X, Y, **given)
 
 
+@pytest.mark.slow
 def test_after_goals_that_cannot_hold_others_need_no_training():
     goals = ["recall >= 0.9", "positive_rate <= 0.1"]
     model = cp.GoalClassifier(TREE, cv=FOLDS, random_state=0).fit(X, Y).set_params(goals=goals)

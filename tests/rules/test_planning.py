@@ -60,6 +60,7 @@ def test_a_pilot_and_assumptions_agree_on_the_same_population(plan):
         assert one.margins[0].margin == pytest.approx(other.margins[0].margin, rel=0.2)
 
 
+@pytest.mark.slow
 def test_the_margin_is_that_of_fits_on_as_many_rows(plan):
     margins = []
     for seed in range(10):
@@ -83,6 +84,7 @@ def test_audits_say_holds_as_often_as_planned(plan):
     assert np.mean(np.array(held)[holds]) == pytest.approx(plan.power, abs=0.17)  # three standard errors of 54 audits
 
 
+@pytest.mark.slow
 def test_the_power_of_an_audit_is_for_goals_that_hold():
     """Where 0.6 of the rules hold, no audit says so of 0.95 of them; of those that do, it may."""
     made = cp.plan("recall >= 0.9", scores=MODEL, rows=[4000], confidence=0.6, power=0.95)
@@ -122,6 +124,7 @@ def test_rows_of_one_person_count_once():
     assert persons / rows == pytest.approx(2.0, rel=0.15)
 
 
+@pytest.mark.slow
 def test_goals_that_are_met_anyway_take_no_rows():
     assumed = cp.AssumedScores(base_rate={"F": 0.2, "M": 0.3}, recall=0.8, false_positive_rate=0.1, groups=GROUPS)
     goals = ["recall >= 0.8", "max_difference(positive_rate, by=sex) <= 0.06", "positive_rate <= 0.9"]
@@ -132,6 +135,7 @@ def test_goals_that_are_met_anyway_take_no_rows():
     assert "All goals together" in str(made)
 
 
+@pytest.mark.slow
 def test_a_goal_that_is_met_a_little_farther_inside_than_requested_takes_few_rows():
     goals = ["recall >= 0.9", "false_positive_rate <= 0.4"]  # at a recall of 0.9 the rate is 0.29
     made = cp.plan(goals, scores=MODEL, margin=0.05, rows=[1000, 4000, 16_000])
@@ -141,6 +145,7 @@ def test_a_goal_that_is_met_a_little_farther_inside_than_requested_takes_few_row
         assert point.margins[1].margin == pytest.approx(point.margins[1].without, rel=0.25)
 
 
+@pytest.mark.slow
 def test_a_proof_takes_more_rows_than_margins(plan):
     made = cp.plan("recall >= 0.9", scores=MODEL, rows=[1000, 4000, 16_000, 64_000], confidence=cp.Proof(0.9))
     assert made.rows > plan.rows
@@ -173,6 +178,7 @@ def drawn_of_three(n_rows, seed):
     return y, chances / chances.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_rules_of_three_classes_are_planned():
     made = cp.plan("recall(of=2) >= 0.75", *drawn_of_three(1000, 0), rows=[1000, 8000])
     few, many = (point.margins[0].margin for point in made.points)
@@ -196,6 +202,7 @@ def test_the_margin_of_class_rules_is_that_of_fits_on_as_many_rows(confidence):
     assert np.mean(planned) == pytest.approx(np.mean(fitted), rel=0.3)
 
 
+@pytest.mark.slow
 def test_a_proof_that_no_rows_give_is_not_planned():
     y, scores = drawn(500)
     proof = {"confidence": cp.Proof(0.9), "rows": [1000]}

@@ -103,6 +103,7 @@ def test_no_model_is_trained_on_the_test_rows(cv: Any) -> None:
     assert np.array_equal(table.scores["train"][table.test_rows, 0], deciding)
 
 
+@pytest.mark.slow
 def test_class_rules_deferral_and_datasets_are_proven() -> None:
     X, y, columns = make_rows(4000, n_classes=3)
     goals = ["recall(of=2) >= 0.5", "error_rate <= 0.45"]
@@ -138,6 +139,7 @@ def test_a_list_of_folds_is_refused_as_rows_are_kept_from_training() -> None:
         GoalClassifier(LogisticRegression(), goals=["recall >= 0.5"], cv=folds, confidence=Proof()).fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_proven_classifier_is_stored_and_rebalanced(tmp_path: Any) -> None:
     decided = fitted()
     save(decided, tmp_path / "model.cp")
@@ -174,6 +176,7 @@ def test_a_goal_with_a_lower_confidence_of_its_own_takes_no_more_risk() -> None:
         assert rule.thresholds == prefit(["recall >= 0.7"], X, y).rules_[0].thresholds
 
 
+@pytest.mark.slow
 def test_weights_that_differ_need_a_limit_wherever_the_heavy_row_is() -> None:
     X, y, _ = make_rows(300)
     for heavy in range(0, 300, 25):
@@ -194,6 +197,7 @@ def test_a_group_without_test_rows_is_not_proven() -> None:
     assert prefit(["recall >= 0.3"], X, y, sensitive_features={"group": group}).proof_.is_proven
 
 
+@pytest.mark.slow
 def test_lists_are_met_by_the_rule_that_is_proven_and_may_be_short() -> None:
     for seed in range(8):
         X, y, _ = make_rows(400, seed=seed)
@@ -214,6 +218,7 @@ def test_persons_with_several_rows_stay_together_in_folds_and_unique_ids_are_pro
     assert several.family_.selection_data.test_rows is None
 
 
+@pytest.mark.slow
 def test_more_rows_are_needed_than_there_were() -> None:
     for seed in range(6):
         X, y, _ = make_rows(120, seed=seed)
@@ -246,12 +251,12 @@ def test_more_goals_leave_more_rows_to_trace_on_and_need_more_rows() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("goals", [["recall >= 0.69"], ["precision >= 0.61"], GOALS])
+@pytest.mark.parametrize("goals", [["precision >= 0.61"], GOALS])
 def test_violations_are_as_rare_as_promised(goals: list[str]) -> None:
     model = LogisticRegression().fit(*make_rows(2000, seed=9)[:2])
-    X, y, columns = make_rows(100_000, seed=1)
+    X, y, columns = make_rows(40_000, seed=1)
     table, missed, proven = Table(None, y, columns), 0, 0
-    for seed in range(2, 62):
+    for seed in range(2, 42):
         rows, labels, groups = make_rows(800, seed=seed)
         decided = GoalClassifier(model, goals=goals, by="group", cv="prefit", confidence=Proof(0.8))
         with warnings.catch_warnings():
@@ -262,4 +267,4 @@ def test_violations_are_as_rare_as_promised(goals: list[str]) -> None:
             proven += 1
             missed += not all(goal.evaluate(decisions, table).holds for goal in decided.goals_)
     assert proven >= 5
-    assert missed / 60 <= 0.2 + 3 * np.sqrt(0.2 * 0.8 / 60)
+    assert missed / 40 <= 0.2 + 3 * np.sqrt(0.2 * 0.8 / 40)

@@ -181,6 +181,7 @@ def test_there_are_no_margins_and_a_warning_says_so():
     assert model.check_goals()[0].holds
 
 
+@pytest.mark.slow
 def test_infeasible_goals_name_a_bound_that_can_be_met():
     goals = ["recall >= 0.8", "max_difference(precision, by=sex) <= 0.001"]
     with pytest.raises(InfeasibleGoals, match=r"recall >= 0.8 and max_difference") as caught:

@@ -97,6 +97,7 @@ def columns_of_any_kind(rng, n_rows):
     return np.column_stack([kinds[place] for place in rng.choice(len(kinds), int(rng.integers(1, 5)))])
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=300)
 def test_the_unit_of_a_column_decides_nothing(seed):

@@ -83,6 +83,7 @@ def test_the_rule_is_the_best_of_all_thresholds_and_the_mixture_that_of_highs(se
         assert mixed.value_ == pytest.approx(program.fun, abs=2e-4)
 
 
+@pytest.mark.slow
 def test_margins_and_advice_know_strata():
     rng = np.random.default_rng(0)
     n_rows = 4000

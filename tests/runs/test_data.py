@@ -142,6 +142,7 @@ def test_a_pipe_is_no_file(tmp_path):
         load_data(settings(), tmp_path)
 
 
+@pytest.mark.slow
 def test_texts_of_several_lines(tmp_path):
     """Also where they lie across the blocks of 16 megabytes in which a file is read."""
     note = "one\ntwo, three " * 32_000
@@ -324,6 +325,7 @@ def test_settings_that_do_not_fit_the_data_are_refused_in_one_sentence(case, bad
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_deployed_model_that_cannot_predict_these_rows(loans, tmp_path):
     from sklearn.dummy import DummyClassifier  # noqa: PLC0415
 

@@ -158,6 +158,7 @@ def test_a_run_is_measured_audited_and_applied(run, folder, tmp_path):
     np.testing.assert_allclose(said[[f"probability {kind}" for kind in CLASSES]].sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 def test_another_choice_asks_no_model_and_may_defer(run, folder):
     kept = open_run(run.folder).pool_outputs()
     assert kept["test"].shape == (200, 1, 3)
@@ -188,6 +189,7 @@ def test_goals_that_were_not_met_leave_what_was_trained(fit):
     assert run.result().goals[0].margin.value > 0.5
 
 
+@pytest.mark.slow
 def test_one_rule_that_shares_rows_is_drawn_from(fit):
     sticky = ', decision = "sticky"'
     run, _, _ = fit("tail", '"error_rate <= 0.5"', alpha=0.3, parameters=sticky)
@@ -206,6 +208,7 @@ def test_one_rule_without_draws(fit):
     assert counts(run).sum() == 200
 
 
+@pytest.mark.slow
 def test_rules_of_several_models_need_class_probabilities(fit):
     models = 'models = [{ name = "naive_bayes" }]'
     run, _, _ = fit("two", replace=(models, 'models = [{ name = "naive_bayes" }, { name = "logistic" }]'))

@@ -288,6 +288,7 @@ def test_the_tail_is_told_as_it_is_expected_and_once_it_is_drawn(twins):
     assert f"expected, {realised:.4f} once decisions are drawn" in str(run.summary())
 
 
+@pytest.mark.slow
 def test_decisions_without_draws_have_no_table_of_drawn_ones(loans_folder, tmp_path):
     text = RUNS["a mixture of rules, some of which defer"].replace(
         'decision = "sticky", deferral = { cost = 0.2 }', 'decision = "fixed"'

@@ -85,6 +85,7 @@ def test_goals_are_met_where_the_rules_were_chosen_and_the_choice_is_proven(done
     assert done.model().gap_ <= 2e-4
 
 
+@pytest.mark.slow
 def test_one_rule_decides_about_all_rows_unless_draws_are_asked_for(folder, frame):
     text = TEXT.replace(', decision = "sticky"', "").replace("alpha = 0.5", "alpha = 1.0")
     (folder / "one.toml").write_text(text)

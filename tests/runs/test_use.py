@@ -197,6 +197,7 @@ def test_a_model_without_a_mixture_has_none_to_change(goals_file, tmp_path):
         rebalance_run(plain, alpha=0.5, output=tmp_path / "other")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["csv", "parquet"])
 def test_the_starting_file_can_be_fitted_as_it_is(end, loans_folder, tmp_path):
     text = starting_file(loans_folder / f"loans.{end}", "paid", groups=["sex"], beside=tmp_path)

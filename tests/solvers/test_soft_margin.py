@@ -127,6 +127,7 @@ def noisy_margins(n_samples=1500, n_models=80, seed=0):
     return np.where(rng.random((n_samples, n_models)) < rng.beta(1, 3, size=(n_samples, 1)), -1, 1).astype(np.int8)
 
 
+@pytest.mark.slow
 def test_the_soft_margin_is_minus_the_least_cvar_of_the_negative_margins():
     margins = noisy_margins()
     for alpha in (0.5, 0.2, 0.05):

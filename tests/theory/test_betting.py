@@ -62,6 +62,7 @@ def test_a_weighted_mean_is_bounded_as_often_as_promised(atoms, turned):
     assert bounds.min() < 0.7
 
 
+@pytest.mark.slow
 def test_a_sum_of_two_weighted_means_is_bounded_as_often_as_promised():
     """Exactly, by all outcomes of two small samples."""
     one, other = ATOMS["heavy rows are wrong"], ATOMS["none is as heavy as may be"]
