@@ -9,7 +9,7 @@ TORCH ?= torch==2.13.0
 help:
 	@echo "make demo        the whole story on made-up loans and on tumours, ends with reports"
 	@echo "make test        run the tests of what a change is likely to break: some minutes"
-	@echo "make test-all    run these and the slow tests"
+	@echo "make test-all    run these and the slow tests in one go"
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
 	@echo "make lint        ruff, mypy, import contracts"
 	@echo "make docs        build the documentation site into build/docs, with warnings as errors"
@@ -45,13 +45,14 @@ endef
 demo: .venv/installed-cli
 	$(BIN)/counterpoise demo
 
-# Tests of one file share what they fit. Those marked slow are run by test-all, alone.
+# Tests of one file share what they fit.
 PYTEST := -m pytest -q -n auto --dist loadfile
 test: .venv/installed
 	$(BIN)/python $(PYTEST) -m "not slow"
 
-test-all: test
-	$(BIN)/python $(PYTEST) -m slow
+# In one go: a second one would start workers, collect and fit again.
+test-all: .venv/installed
+	$(BIN)/python $(PYTEST)
 
 # The other tests have passed without PyTorch by then: nothing else may need it.
 test-networks: .venv/installed

@@ -34,7 +34,7 @@ if find_spec("mlflow") is None or find_spec("onnxruntime") is None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Take one worker more than there are processors for slow tests, some of which wait for processes and timeouts."""
+    """Take one worker more than there are processors with slow tests, some of which wait for processes and timeouts."""
     return (os.cpu_count() or 1) + (config.option.markexpr != "not slow")
 
 
