@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._base.frames import CATEGORY, TEXT, as_array, as_list, columns_of, kind_of
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 
 _MATRIX = 2  # dimensions
@@ -108,21 +109,12 @@ def check_random_state(random_state: Any) -> None:
         )
 
 
-def unmask(values: Any) -> AnyArray:
-    """Return values as an array, in which None stands for those that are masked."""
-    array = np.asarray(values)
-    if np.ma.is_masked(values):
-        array = array.astype(object)
-        array[np.ma.getmaskarray(values)] = None
-    return array
-
-
 def as_numbers(values: ArrayLike, name: str) -> AnyArray:
     """Return ``values`` as a numeric or boolean array, not copied where it is one."""
     if np.ma.is_masked(values):
         raise ValueError(f"{name} must hold a number everywhere; got masked values. Fill them, or leave such rows out.")
     try:
-        array = np.asarray(values)
+        array = as_array(values)
     except ValueError as error:  # ragged nested sequences
         raise ValueError(f"{name} must be a rectangular array of numbers; got {type(values).__name__}.") from error
     if array.dtype.kind not in "biuf":
@@ -130,14 +122,9 @@ def as_numbers(values: ArrayLike, name: str) -> AnyArray:
     return array
 
 
-def is_frame(X: Any) -> bool:
-    """Return whether X is a data frame, which pipelines may want as it is; a table of Arrow is read as an array."""
-    return hasattr(X, "columns") and not hasattr(X, "column_names")
-
-
 def refuse_texts(X: Any, who: Any) -> None:
     """Refuse a data frame with texts where only numbers can be learned from, with advice on how to encode them."""
-    texts = [name for name in X.columns if _holds_texts(X[name])] if is_frame(X) else []
+    texts = [name for name, column in columns_of(X) if _holds_texts(column)]
     if texts:
         name = type(who).__name__
         raise ValueError(
@@ -150,9 +137,8 @@ def refuse_texts(X: Any, who: Any) -> None:
 
 def _holds_texts(column: Any) -> bool:
     """Return whether a column holds texts that are no numbers, as they are or as categories."""
-    kind = str(getattr(column, "dtype", "")).lower()
-    is_text = kind.startswith(("object", "str", "category", "enum", "categorical"))
-    return is_text and any(isinstance(value, str) and not _is_number(value) for value in column.unique())
+    is_text = kind_of(column) in (TEXT, CATEGORY)
+    return is_text and any(isinstance(value, str) and not _is_number(value) for value in as_list(column.unique()))
 
 
 def _is_number(text: str) -> bool:

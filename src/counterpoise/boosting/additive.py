@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from counterpoise._base.checks import check_count, check_number, check_vector
+from counterpoise._base.frames import as_array
 from counterpoise._base.types import AnyArray, ArrayLike, ByteArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import (
     CheckedRows,
@@ -174,7 +175,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     def staged_score(self, X: Any, y: Any) -> Iterator[float]:
         """Yield the accuracy after the first round, the first two and so on."""
-        y = column_or_1d(y)
+        y = column_or_1d(as_array(y))
         check_consistent_length(X, y)
         for labels in self.staged_predict(X):
             yield float((labels == y).mean())

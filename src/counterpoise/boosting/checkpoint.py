@@ -32,7 +32,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from counterpoise import __version__, persist
-from counterpoise._base.checks import is_frame
+from counterpoise._base.frames import as_array, columns_of, is_frame, type_names
 from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.inputs import CheckedRows
@@ -170,17 +170,9 @@ def _arrays(values: Any) -> Iterator[AnyArray]:
         rows = values.tocsr()
         yield from (rows.data, rows.indices, rows.indptr)
     elif is_frame(values):
-        yield np.asarray(list(values.columns), dtype=object)
-        for place in range(values.shape[1]):
-            column = values.iloc[:, place] if hasattr(values, "iloc") else values[:, place]
-            yield np.asarray([str(column.dtype)])
-            categories = getattr(column.dtype, "categories", None)
-            if categories is None:
-                yield np.asarray(column)
-            elif hasattr(column, "iloc"):  # learners see the order of the categories, which values do not show
-                yield from (np.asarray(categories), np.asarray(column.cat.codes))
-            else:  # polars, whose codes depend on what else the process has read
-                yield np.asarray(column, dtype=object)
+        for name, column in columns_of(values):
+            yield np.asarray([str(name), *type_names(column)])
+            yield as_array(column)
     else:
         yield np.asarray(values)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from counterpoise._base.checks import is_frame
+from counterpoise._base.frames import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.checkpoint import SavedRound, Seeds, data_texts

@@ -17,11 +17,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from counterpoise._base.checks import check_choice, check_random_state, is_frame, refuse_texts
+from counterpoise._base.checks import check_choice, check_random_state, refuse_texts
+from counterpoise._base.frames import as_array, is_frame, take_rows
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.stopping import AUTO, Stopping, stopping_of
 from counterpoise.learners.resampling import may_take_missing
-from counterpoise.rules.rows import groups_of, label_codes, n_rows, take_rows
+from counterpoise.rules.rows import groups_of, label_codes, n_rows
 
 AUTO_FRACTION = 0.2  # that validation_fraction="auto" holds out ...
 _ENOUGH, _ENOUGH_OF_A_CLASS = 500, 10  # ... where there are so many samples
@@ -76,7 +77,7 @@ def training_rows(
         if hasattr(learner, "fit_codes"):
             refuse_texts(X, estimator)
         validate_data(estimator, X, skip_check_array=True)
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(as_array(y), warn=True)
         if len(y) != len(X):
             raise ValueError(f"y must hold one label for each of the {len(X)} rows of X; got {len(y)}.")
     else:

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
+from counterpoise._base.frames import take_rows
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import CheckedRows
 from counterpoise.boosting.rounds import Fitted
@@ -23,7 +24,6 @@ from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.learners.resampling import fresh_copy, weight_argument
 from counterpoise.rules.goal_rows import Positive
 from counterpoise.rules.pool import SCORES, Member, predict_codes
-from counterpoise.rules.rows import take_rows
 
 # Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with
 # leaves so large that no tree is without error on its own rows, which would end the boosting.

@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
-from counterpoise._base.checks import check_choice, check_sample_weight, is_frame
+from counterpoise._base.checks import check_choice, check_sample_weight
+from counterpoise._base.frames import as_array, is_frame, take_rows
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.capacity import decide_top
 from counterpoise.goals import GoalCheck, Table
@@ -54,15 +55,7 @@ from counterpoise.rules.families import (
 from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.rules.options import STICKY, Deferral, Draws, Proof, as_groups, kind_of_decision
 from counterpoise.rules.pool import Pool, named_models
-from counterpoise.rules.rows import (
-    LabelledData,
-    as_columns,
-    as_rows,
-    checked_features,
-    known_columns,
-    n_rows,
-    take_rows,
-)
+from counterpoise.rules.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
@@ -365,7 +358,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if getattr(self.family_.selection_data, "deferral", None) is None:
             return float(accuracy_score(y, decisions, sample_weight=sample_weight))
         weights = check_sample_weight(sample_weight, len(decisions))
-        return float(np.average(decisions == np.asarray(column_or_1d(y)), weights=weights))
+        return float(np.average(decisions == np.asarray(column_or_1d(as_array(y))), weights=weights))
 
     def staged_decision_proba(
         self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None
@@ -692,7 +685,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """Return labelled rows as the models take them, after checking their shapes."""
-        X, labels = as_rows(X), np.asarray(column_or_1d(y, warn=True))
+        X, labels = as_rows(X), np.asarray(column_or_1d(as_array(y), warn=True))
         if len(labels) != n_rows(X):
             raise ValueError(f"y must hold one label for each of the {n_rows(X)} rows of X; got {len(labels)}.")
         n_missing = count_missing(labels) if labels.dtype.kind in "fO" else 0

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.checks import check_count
+from counterpoise._base.frames import take_rows
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.rules.deciding import DecisionRows
 from counterpoise.rules.draw_messages import id_values
 from counterpoise.rules.draws import KeyedDraws, derived_key
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.ratios import with_linear_objective
-from counterpoise.rules.rows import as_columns, take_rows
+from counterpoise.rules.rows import as_columns
 from counterpoise.rules.scores.capacity import Batch, select_top
 from counterpoise.rules.scores.cuts import Rule
 

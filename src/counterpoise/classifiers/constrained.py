@@ -19,7 +19,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, is_frame, refuse_texts
+from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector, refuse_texts
+from counterpoise._base.frames import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.goals import (
     BoundGoals,
@@ -438,7 +439,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
                 f"y has {len(self.classes_)} class{'es' if len(self.classes_) > 1 else ''}: "
                 f"{', '.join(map(repr, self.classes_[:10].tolist()))}."
             )
-        table_rows = X if hasattr(X, "columns") else checked  # goals may use the columns of a data frame
+        table_rows = X if is_frame(X) else checked  # goals may use the columns of a data frame
         tables = with_train(Table(table_rows, labels, sensitive_features, **columns), datasets)
         weights = np.ones(len(labels)) if columns["sample_weight"] is None else columns["sample_weight"]
         return _Rows(tables, checked, float(np.asarray(weights, dtype=np.float64).sum()))

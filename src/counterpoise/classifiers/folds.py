@@ -14,13 +14,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from counterpoise._base.checks import check_count, is_frame
+from counterpoise._base.checks import check_count
+from counterpoise._base.frames import TEXT, columns_of, kind_of, take_rows
 from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
 from counterpoise.rules.goal_rows import Positive
 from counterpoise.rules.pool import Pool
-from counterpoise.rules.rows import take_rows
 
 Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
 AUTO = "auto"
@@ -206,10 +206,7 @@ def _checked_splits(splits: list[Split], labels: AnyArray) -> list[Split]:
 
 def texts_in(X: Any) -> list[str]:
     """Return the columns of a data frame that hold texts and are no categories."""
-    if not is_frame(X) or not hasattr(X, "columns"):
-        return []
-    kinds = {str(name): str(X[name].dtype).lower() for name in X.columns}
-    return [name for name, kind in kinds.items() if kind in ("object", "str", "string")]
+    return [str(name) for name, column in columns_of(X) if kind_of(column) == TEXT]
 
 
 class AveragedClassifier(ClassifierMixin, BaseEstimator):

@@ -17,6 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import TimeSeriesSplit
 
 from counterpoise._base.checks import check_sample_weight
+from counterpoise._base.frames import take_rows
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.classifiers.folds import Split, Training, check_cv, splits_of, texts_in
@@ -31,7 +32,7 @@ from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import Deferral, Proof
 from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
 from counterpoise.rules.proving import share_to_test
-from counterpoise.rules.rows import person_numbers, set_input_tags, take_rows
+from counterpoise.rules.rows import person_numbers, set_input_tags
 
 PREFIT = "prefit"
 ReportTraining: TypeAlias = Callable[[int, int, str], None]

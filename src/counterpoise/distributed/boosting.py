@@ -22,6 +22,7 @@ import numpy as np
 from numba import float64, int64, types, uint8, uint16, void
 
 from counterpoise._base.compiled import kernel
+from counterpoise._base.frames import take_rows
 from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.boosting.learner import RoundTarget, cost_target
@@ -43,7 +44,7 @@ from counterpoise.learners.binning import (
 )
 from counterpoise.learners.resampling import fresh_copy
 from counterpoise.rules.pool import predict_codes
-from counterpoise.rules.rows import stack_rows, take_rows
+from counterpoise.rules.rows import stack_rows
 from counterpoise.solvers import minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from counterpoise._base.frames import take_rows
 from counterpoise._base.shards import LocalShards, Shard, available_cpus
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.classifiers.goal import GoalClassifier, list_models
@@ -49,7 +50,7 @@ from counterpoise.distributed.rows import (
 )
 from counterpoise.learners.binning import sample_places
 from counterpoise.rules.pool import named_models
-from counterpoise.rules.rows import stack_rows, take_rows
+from counterpoise.rules.rows import stack_rows
 
 _GIB = 1 << 30
 _CHUNK = 1 << 20  # rows whose cells are numbered anew at once

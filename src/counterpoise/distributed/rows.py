@@ -16,7 +16,8 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from counterpoise._base.checks import check_sample_weight, is_frame
+from counterpoise._base.checks import check_sample_weight
+from counterpoise._base.frames import column_names, is_frame
 from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Table
@@ -79,7 +80,7 @@ def facts_of(shard: Shard) -> Facts:
             f"{labels.shape}. Collections must be cut at the same rows."
         )
     weights = _weights(shard)
-    names = tuple(map(str, features.columns)) if is_frame(features) else None
+    names = tuple(map(str, column_names(features))) if is_frame(features) else None
     live = weights[weights > 0]
     return Facts(
         len(features),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise import runs
-from counterpoise._base.checks import is_frame
+from counterpoise._base.frames import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.session import Session

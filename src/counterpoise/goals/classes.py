@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import unmask
+from counterpoise._base.frames import as_array, as_objects
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, IntArray
 from counterpoise.goals.terms import UnknownValue, as_number, is_missing, text_of, unknown
 
@@ -56,15 +56,13 @@ class Classes(NamedTuple):
 
 def as_labels(values: Any) -> AnyArray:
     """Return labels as an array; in a list of numbers and texts each stays what it is, and a missing one is missing."""
-    labels = unmask(values)
+    labels = as_array(values)
     if labels.dtype.kind == "m":  # numpy compares lengths of time with numbers
         raise ValueError(f"Labels must be numbers or texts; got lengths of time, of type {labels.dtype}.")
     is_list = isinstance(values, (list, tuple)) and labels.ndim == 1 and labels.dtype.kind in "US"
     if not is_list or any(all(isinstance(label, kind) for label in values) for kind in (str, bytes)):
         return labels
-    objects = np.empty(len(values), dtype=object)  # numpy would make texts of them all: 'nan' of a missing one
-    objects[:] = values
-    return objects
+    return as_objects(values)  # numpy would make texts of them all: 'nan' of a missing one
 
 
 def where_equal(labels: AnyArray, label: Any) -> BoolArray:

@@ -15,8 +15,8 @@ from counterpoise._base.checks import (
     check_positive,
     check_sample_weight,
     check_vector,
-    unmask,
 )
+from counterpoise._base.frames import as_array, column_names, is_frame, take_rows
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import Classes, as_labels, find_classes
@@ -163,11 +163,10 @@ def columns_by_name(features: Any) -> dict[str, AnyArray]:
     if features is None:
         return {}
     if isinstance(features, Mapping):
-        return {str(name): unmask(values) for name, values in features.items()}
-    names = frame_names(features)
-    if names:
-        return {name: np.asarray(features[key]) for name, key in names.items()}
-    array = unmask(features)
+        return {str(name): as_array(values) for name, values in features.items()}
+    if is_frame(features):
+        return {name: as_array(features[key]) for name, key in frame_names(features).items()}
+    array = as_array(features)
     if array.ndim == 1:
         series_name = getattr(features, "name", None)  # a column taken out of a frame also keeps its own name
         return {"group": array} | ({series_name: array} if isinstance(series_name, str) else {})
@@ -179,16 +178,12 @@ def columns_by_name(features: Any) -> dict[str, AnyArray]:
 
 def frame_names(X: Any) -> dict[str, Any]:
     """Return the columns of a data frame by name; empty for anything else."""
-    kind = "column_names" if hasattr(X, "column_names") else "columns"  # those of pyarrow are the data themselves
-    names: Any = getattr(X, kind, ())
-    return {str(name): name for name in names}
+    return {str(name): name for name in column_names(X)}
 
 
-def rows_at(X: Any, places: AnyArray) -> Any:
-    """Return some rows of a data frame, an array or a table of Arrow; None of None."""
-    if hasattr(X, "column_names"):  # a table of Arrow
-        return X.take(places)
-    return None if X is None else getattr(X, "iloc", X)[places]
+def rows_at(part: Any, places: AnyArray) -> Any:
+    """Return some rows of what a table has; None of None."""
+    return None if part is None else take_rows(part, places)
 
 
 class Table:
@@ -300,7 +295,7 @@ class Table:
         """Return a column by name, of the sensitive features first."""
         if name in self._own_columns:
             return self._own_columns[name]
-        values = np.asarray(self.X[frame_names(self.X)[name]])
+        values = as_array(self.X[frame_names(self.X)[name]])
         if values.shape != (self.n_samples,):
             raise ValueError(f"X must have one column {name!r} to select rows by; got {values.shape[1]} of that name.")
         return values
@@ -393,7 +388,7 @@ class Table:
     def part(self, places: AnyArray, y: AnyArray | None, sample_weight: FloatArray | None, X: Any = None) -> "Table":
         """Return some rows with their labels and weights; their features are X, or those of a data frame."""
         columns = {name: values[places] for name, values in self._own_columns.items()}
-        X = rows_at(self.X, places) if X is None and hasattr(self.X, "iloc") else X
+        X = rows_at(self.X, places) if X is None and is_frame(self.X) else X
         weights = {"sample_weight": sample_weight, "counts": rows_at(self.counts, places)}
         return Table(X, y, columns or None, rows_at(self.baseline, places), **weights).copy_weight_limit(self, places)
 

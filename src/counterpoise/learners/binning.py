@@ -21,8 +21,9 @@ import scipy.sparse
 from numba import float64, int64, types, uint8, void
 from sklearn.utils import check_array
 
-from counterpoise._base.checks import as_numbers, check_count, is_frame
+from counterpoise._base.checks import as_numbers, check_count
 from counterpoise._base.compiled import helper, kernel
+from counterpoise._base.frames import is_frame
 from counterpoise._base.shards import available_cpus
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
 

@@ -15,7 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from counterpoise._base.checks import check_count, check_sample_weight, is_frame, refuse_texts
+from counterpoise._base.checks import check_count, check_sample_weight, refuse_texts
+from counterpoise._base.frames import is_frame, take_rows
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 
 
@@ -118,8 +119,7 @@ class Resampled(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         rows = check_random_state(self.random_state).choice(len(labels), n_draws, p=chances)
         self.drawn_classes_ = np.unique(labels[rows])
         is_constant = self.drawn_classes_.size == 1  # which many estimators refuse to learn
-        sample = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        self.estimator_ = None if is_constant else clone(self.estimator).fit(sample, labels[rows])
+        self.estimator_ = None if is_constant else clone(self.estimator).fit(take_rows(X, rows), labels[rows])
         return self
 
     def predict(self, X: Any) -> AnyArray:

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise import __version__
-from counterpoise._base.checks import check_choice, is_frame
+from counterpoise._base.checks import check_choice
+from counterpoise._base.frames import column_names, is_frame, select
 from counterpoise._base.lazy import import_optional
 from counterpoise.persist.container import UnreadableModel, UnstorableModel
 from counterpoise.persist.models import load, refuse_unfitted, save
@@ -246,7 +247,7 @@ class _ServedModel(NamedTuple):
         if names is not None:
             return self._column(rows, list(names))
         beside = {name for part in self._columns().values() for name in ([part] if isinstance(part, str) else part)}
-        return rows[[name for name in rows.columns if name not in beside]].to_numpy()
+        return select(rows, [name for name in column_names(rows) if name not in beside]).to_numpy()
 
 
 def _environment(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.frames import take_rows
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.rules.draws import KeyedDraws, pick, pick_each
 from counterpoise.rules.pool import Pool, is_text
-from counterpoise.rules.rows import as_columns, take_rows
+from counterpoise.rules.rows import as_columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,7 @@ from uuid import UUID
 
 import numpy as np
 
+from counterpoise._base.frames import as_array, as_list, columns_of, is_frame, take_rows
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 
 CODE = np.dtype("<u8")
@@ -211,7 +212,7 @@ def _chunks(X: Any, most: int | None = None, *, by_column: bool = False) -> Iter
     is_block = not by_column and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds)
     may_lose = is_block and any(kind.kind in "iu" and kind.itemsize == CODE.itemsize for kind in kinds)  # digits
     step = 1 if most is None else -(-X.shape[0] // max(_FEW, most // width))
-    size = step * max(1, (_FRAME_CHUNK if hasattr(X, "columns") else _CHUNK) // width)
+    size = step * max(1, (_FRAME_CHUNK if is_frame(X) else _CHUNK) // width)
     for start in range(0, X.shape[0], size):
         place = slice(start, start + size, step)
         if hasattr(X, "tocsr"):
@@ -221,26 +222,15 @@ def _chunks(X: Any, most: int | None = None, *, by_column: bool = False) -> Iter
                 rows.sum_duplicates()
             yield place, rows
             continue
-        rows = X.iloc[place] if hasattr(X, "iloc") else X[place]
+        rows = take_rows(X, place)
         if is_block:
             block = rows.to_numpy(dtype=np.float64)
             rows = rows if may_lose and (np.abs(block) >= _DOUBLES).any() else block
-        if hasattr(rows, "iloc"):
-            yield place, [_column(rows.iloc[:, column]) for column in range(rows.shape[1])]
-        elif hasattr(rows, "columns"):  # of polars or Arrow
-            yield place, [_column(rows[name]) for name in getattr(rows, "column_names", rows.columns)]
+        if is_frame(rows):
+            yield place, [as_array(column)[:, None] for _, column in columns_of(rows)]
         else:
             flat = rows.reshape(len(rows), -1)
             yield place, [flat] if flat.dtype.kind in "biuf" else [flat[:, k : k + 1] for k in range(width)]
-
-
-def _column(column: Any) -> AnyArray:
-    """Return a column of a data frame as an array of one column."""
-    values = np.asarray(column.to_numpy())
-    kind = str(getattr(column, "dtype", None) or column.type).lower()
-    if values.dtype.kind == "f" and kind.startswith(("int", "uint")):  # some are missing, and large ones lost digits
-        values = np.array(column.to_pylist() if hasattr(column, "to_pylist") else list(column), dtype=object)
-    return values[:, None]
 
 
 def row_messages(X: Any, grid: Grid | None = None, most: int | None = None) -> Iterator[list[bytes]]:
@@ -373,18 +363,10 @@ class BadId(ValueError):  # noqa: N818 - reads as what it is
 def id_values(ids: Any, n_rows: int) -> list[Any]:
     """Return ids as a list, after checking that there is one for each row."""
     shape: tuple[int, ...] = getattr(ids, "shape", (n_rows,))
-    kind: Any = getattr(ids, "dtype", None)
     if isinstance(ids, (str, bytes, Mapping)) or len(shape) != 1:
         got = f"shape {tuple(shape)}" if hasattr(ids, "shape") else type(ids).__name__
         raise ValueError(f"ids must be one-dimensional, one id for each row of X; got {got}. Pass a single column.")
-    if hasattr(kind, "is_temporal") and kind.is_temporal():  # of polars, whose lists round to microseconds
-        ids = ids.to_arrow()
-    if hasattr(ids, "to_pylist"):  # those of Arrow are wrapped one by one
-        values = list(ids.to_pylist())
-    elif isinstance(ids, np.ndarray) and ids.dtype.kind in "biufSU":  # times would lose their unit
-        values = ids.tolist()
-    else:
-        values = list(ids)
+    values = as_list(ids)
     if len(values) != n_rows:
         raise ValueError(f"ids must hold one id for each of the {n_rows} rows of X; got {len(values)}.")
     return values

@@ -17,7 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from counterpoise._base.checks import check_random_state, is_frame
+from counterpoise._base.checks import check_random_state
+from counterpoise._base.frames import is_frame
 from counterpoise._base.text import Secret
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.rules.draw_messages import Grid, id_messages, learn_grid, row_messages

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from counterpoise._base.checks import as_numbers, is_frame
+from counterpoise._base.checks import as_numbers
+from counterpoise._base.frames import column_names, select, take_rows
 from counterpoise._base.progress import prediction_listener
 from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels
 from counterpoise.rules.goal_rows import TRAIN, Positive
-from counterpoise.rules.rows import n_rows, places_among, take_rows
+from counterpoise.rules.rows import n_rows, places_among
 
 ANSWERS, SCORES, PROBABILITIES = "answers", "scores", "probabilities"  # what the models of a pool return
 _CHUNK = 65_536  # rows that a model predicts at once: its own intermediate arrays stay small
@@ -196,8 +197,8 @@ def make_member(title: str, model: Any, positive: Positive, output: str) -> Memb
 def ask_model(name: str, ask: Callable[[Any], Any], X: Any) -> Any:
     """Return the output of a method of a model; errors name the model."""
     names = getattr(getattr(ask, "__self__", ask), "feature_names_in_", None)
-    if names is not None and is_frame(X) and list(X.columns) != list(names) and set(names) <= set(X.columns):
-        X = X[list(names)]  # in the order of the model: some look at places alone
+    if names is not None and list(names) != column_names(X) and set(names) <= set(column_names(X)):
+        X = select(X, names)  # in the order of the model: some look at places alone
     try:
         return ask(X)
     except NotFittedError as error:

@@ -8,7 +8,8 @@ from scipy.sparse import issparse, vstack
 from sklearn.utils import get_tags
 from sklearn.utils.validation import column_or_1d
 
-from counterpoise._base.checks import check_sample_weight, is_frame
+from counterpoise._base.checks import check_sample_weight
+from counterpoise._base.frames import as_array, column_names, is_frame, select, stack_frames, take_rows
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.classes import where_equal
@@ -61,7 +62,7 @@ class LabelledData(NamedTuple):
 
 def label_codes(y: Any, n_samples: int, classes: AnyArray) -> IntArray:
     """Return the places of labels among the sorted classes, after checking that there is one for each row."""
-    labels = np.asarray(y)
+    labels = as_array(y)
     if labels.shape != (n_samples,):
         raise ValueError(f"y must have shape ({n_samples},), one label for each row of X; got shape {labels.shape}.")
     codes, is_unknown = places_among(labels, classes)
@@ -88,15 +89,6 @@ def n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def take_rows(X: Any, rows: Any) -> Any:
-    """Return some rows of an array, a sparse matrix, a data frame or a sequence."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if isinstance(X, list | tuple):
-        return [X[row] for row in np.arange(len(X))[rows]]
-    return X.take(np.arange(n_rows(X))[rows]) if hasattr(X, "column_names") else X[rows]  # pyarrow's tables, and others
-
-
 def stack_rows(parts: Sequence[Any]) -> Any:
     """Return the rows of arrays, sparse matrices or data frames one below the other, all in the form of the first."""
     first, *others = parts
@@ -104,17 +96,8 @@ def stack_rows(parts: Sequence[Any]) -> Any:
         return first
     if issparse(first):
         return vstack(parts).tocsr()
-    if hasattr(first, "iloc"):
-        import pandas as pd  # noqa: PLC0415 - it made the frame
-
-        alike = [pd.DataFrame(other, columns=first.columns).astype(first.dtypes) for other in others]
-        return pd.concat([first, *alike], ignore_index=True)
     if is_frame(first):
-        import polars as pl  # noqa: PLC0415 - it made the frame
-
-        names = first.columns
-        frames = [other if is_frame(other) else pl.DataFrame(other, schema=names) for other in others]
-        return pl.concat([first, *(frame.select(names).cast(dict(first.schema)) for frame in frames)])
+        return stack_frames(parts)
     return np.concatenate([other.toarray() if issparse(other) else np.asarray(other) for other in parts])
 
 
@@ -132,10 +115,10 @@ def as_columns(X: Any) -> Any:
 
 def known_columns(X: Any, names: AnyArray | None) -> Any:
     """Return a data frame with only the columns that ``fit`` had, without ids or labels."""
-    columns = getattr(X, "column_names", X.columns if is_frame(X) else ())  # of a table of Arrow, or a frame
+    columns = column_names(X)
     if names is None or len(columns) <= len(names) or not set(names) <= set(columns):
         return X
-    return X.select(names.tolist()) if hasattr(X, "column_names") else X[names.tolist()]
+    return select(X, names.tolist())
 
 
 def set_input_tags(tags: Any, models: Sequence[Any]) -> None:
@@ -162,7 +145,7 @@ def checked_features(X: Any, name: str, purpose: str, check: Callable[[Any], Any
 
 def person_numbers(ids: Any, n_samples: int, rows: str = "X") -> IntArray:
     """Return the person of each row by number, after checking that there is one for each row."""
-    values = np.asarray(column_or_1d(ids))
+    values = np.asarray(column_or_1d(as_array(ids)))
     if len(values) != n_samples:
         raise ValueError(f"ids must hold one person for each of the {n_samples} rows of {rows}; got {len(values)}.")
     missing = [place for place, value in enumerate(values.tolist()) if value is None or value != value]  # noqa: PLR0124
