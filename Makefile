@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all test-networks test-lowest lint docs bench bench-full reproduce wheel-test release-check clean
+.PHONY: help demo test test-all test-networks test-lowest lock lint docs bench bench-full reproduce wheel-test release-check clean
 
 help:
 	@echo "make demo        the whole story on made-up loans and on tumours, ends with reports"
@@ -17,6 +17,7 @@ help:
 	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
 	@echo "make reproduce PAPER=comparison  ours against every peer, four hours (ARGS=--quick: ten minutes)"
 	@echo "make wheel-test  build the wheel and run the tests against it"
+	@echo "make lock        renew the versions that CI tests"
 	@echo "make test-lowest  run the tests with the oldest versions that pyproject.toml allows"
 	@echo "make release-check  wheel and sdist as they would be published, each installed and used alone"
 
@@ -24,6 +25,8 @@ help:
 # package costs minutes, and compiling those that are imported in each of hundreds of processes costs more.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip install --no-compile --disable-pip-version-check
+# The versions that CI tests. Without LOCK the newest are installed: make test LOCK=
+LOCK := --constraint requirements/ci.txt
 # pip says nothing while it unpacks: a line every few seconds says that it goes on.
 # The pip that comes with older Pythons does not know groups of dependencies.
 define install
@@ -31,15 +34,15 @@ define install
 	@(while sleep 4 >/dev/null 2>&1; do echo "  still installing"; done) & beat=$$!; trap "kill $$beat" EXIT; \
 	{ test -x $(BIN)/pip || $(PYTHON) -m venv .venv; } && \
 	$(if $(2),$(BIN)/python $(PIP) --quiet "pip>=25.1" &&) \
-	$(BIN)/python $(PIP) --progress-bar off --editable ".[$(1)]" $(2)
+	$(BIN)/python $(PIP) --progress-bar off $(LOCK) --editable ".[$(1)]" $(2)
 	touch $(3)
 endef
 
 # The demo needs the command line, not the tools of development.
-.venv/installed-cli: pyproject.toml
+.venv/installed-cli: pyproject.toml requirements/ci.txt
 	$(call install,cli,,$@)
 
-.venv/installed: pyproject.toml
+.venv/installed: pyproject.toml requirements/ci.txt
 	$(call install,all,--group dev,$@ .venv/installed-cli)
 
 demo: .venv/installed-cli
@@ -68,7 +71,7 @@ lint: .venv/installed
 	$(BIN)/lint-imports --no-logo
 
 .venv/installed-docs: .venv/installed
-	$(BIN)/python $(PIP) --quiet --group docs
+	$(BIN)/python $(PIP) --quiet $(LOCK) --group docs
 	touch $@
 
 # Nothing is fetched, neither here nor by the pages. ARGS="-E" builds all of it anew.
@@ -111,6 +114,14 @@ wheel-test: .venv/installed
 	cd / && "$(CURDIR)/.venv-wheel/bin/python" -c "import counterpoise; assert '.venv-wheel' in counterpoise.__file__"
 	.venv-wheel/bin/python $(PYTEST) $(PACKAGED:%=tests/%) README.md
 
+# The newest versions for each Python and system, without the address of an index. What make test needs comes with it.
+lock:
+	rm -rf .venv-lock
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python $(PIP) --quiet uv
+	.venv-lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra all --group dev --group docs \
+	  --strip-extras --no-emit-index-url --no-header --no-annotate --output-file requirements/ci.txt pyproject.toml
+
 # The oldest versions that pyproject.toml names, on the oldest Python that it names where there is one. The tools of the
 # tests are the newest that go with them, and what old libraries say of newer ones below them is not ours. Numbers in the
 # documentation and licences are those of an installation of today.
@@ -140,4 +151,4 @@ release-check: .venv/installed
 	.venv-release/bin/python tools/licences.py --extra cli --bill .venv-release/bill.json
 
 clean:
-	rm -rf .venv .venv-wheel .venv-lowest .venv-release dist build demo-output docs/gallery docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-wheel .venv-lowest .venv-lock .venv-release dist build demo-output docs/gallery docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis

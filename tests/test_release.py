@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 import counterpoise
 
 ROOT = Path(__file__).parents[1]
@@ -36,3 +38,16 @@ def test_the_citation_has_the_version_and_the_source_distribution_what_it_needs(
         name for name in settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"] if not (ROOT / name).exists()
     ]
     assert not missing
+
+
+def test_ci_has_a_version_of_everything_and_no_address_of_an_index():
+    lines = (ROOT / "requirements" / "ci.txt").read_text(encoding="utf-8").splitlines()
+    pins = [Requirement(line) for line in lines]
+    assert all(len(pin.specifier) == 1 and str(pin.specifier).startswith("==") and not pin.url for pin in pins)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [one for name, extra in project["optional-dependencies"].items() if name != "torch" for one in extra]
+    for one in map(Requirement, [*project["dependencies"], *extras]):
+        versions = [str(pin.specifier)[2:] for pin in pins if pin.name == one.name]
+        assert (versions and all(map(one.specifier.contains, versions))) or one.name == "counterpoise", (
+            f"make lock: {one}"
+        )
