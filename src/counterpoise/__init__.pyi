@@ -7,6 +7,7 @@ from counterpoise import metrics as metrics
 from counterpoise import persist as persist
 from counterpoise import runs as runs
 from counterpoise import solvers as solvers
+from counterpoise._base.progress import show_progress as show_progress
 from counterpoise.auditing.audit import audit as audit
 from counterpoise.auditing.audit import certify as certify
 from counterpoise.auditing.disparity import ConditionalDisparity as ConditionalDisparity

@@ -8,9 +8,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import counterpoise
-from counterpoise._base.progress import report_compilation
+from counterpoise._base.progress import COMPILING, Words, lines_of_progress, report_compilation
 from counterpoise.cli import main, warming
-from counterpoise.cli.printing import COMPILING, Words, lines_of_progress
 from counterpoise.cli.warming import KERNEL_MODULES, Warmed, summary
 from counterpoise.runs import RunProgress
 

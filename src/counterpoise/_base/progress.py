@@ -1,10 +1,16 @@
 """Progress of long work: its value and text, and callbacks for compiled kernels and predictions."""
 
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple, TypeAlias
+from importlib.util import find_spec
+from typing import Any, NamedTuple, TypeAlias
 
+COMPILING = "compiling kernels, once"
+_PAUSE = 4.5  # seconds between two lines on progress: nobody waits for more than five without a word
 _MINUTE, _HOUR = 60, 3600
 _FEW_MINUTES = 10 * _MINUTE  # of which seconds are still shown
 
@@ -92,3 +98,157 @@ def duration(seconds: float) -> str:
     if seconds < _HOUR:
         return f"{seconds / _MINUTE:.0f} min"
     return f"{seconds / _HOUR:.1f} h"
+
+
+class Pace:
+    """Reports how far work is; what it resumes from does not count in the time left."""
+
+    def __init__(self, tell: ProgressCallback, total: int = 1) -> None:
+        self.tell, self.total = tell, total
+        self.restored, self.started = 0, time.monotonic()
+
+    def resume(self, n_rounds: int) -> None:
+        """Begin after rounds that were restored."""
+        self.restored = n_rounds
+
+    def __call__(self, done: Any) -> None:
+        self.step(done.number, f"round {done.number}, {done.summary}")
+
+    def step(self, number: int, part: str) -> None:
+        """Report that a part is done."""
+        elapsed = time.monotonic() - self.started
+        left = elapsed / max(number - self.restored, 1) * (self.total - number)
+        self.tell(RunProgress(number, self.total, part, elapsed, left))
+
+
+class Words:
+    """What long work is at: its newest part, or that kernels compile, which interrupts it."""
+
+    def __init__(self) -> None:
+        self.part = "working"
+        self._n_compiling = 0  # a kernel that is compiled may call for others
+
+    def watch(self, kernel: str | None) -> None:
+        """Hear that a kernel begins to compile, or with None that one is done."""
+        self._n_compiling += 1 if kernel else -1
+
+    def __str__(self) -> str:
+        return COMPILING if self._n_compiling else self.part
+
+
+@contextmanager
+def lines_of_progress(pause: float = _PAUSE) -> Iterator[ProgressCallback]:
+    """Print how far work is every few seconds, with or without news, and at its end: logs stay short."""
+    started = printed = time.monotonic()
+    words, is_over, has_compiled = Words(), threading.Event(), False
+
+    def say(text: str) -> None:
+        nonlocal printed
+        printed = time.monotonic()
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+    def tell(progress: RunProgress) -> None:
+        words.part = progress.since
+        if progress.done == progress.total > 0 or time.monotonic() - printed > pause:
+            say(str(progress))
+
+    def watch(kernel: str | None) -> None:
+        nonlocal has_compiled
+        words.watch(kernel)
+        if not has_compiled:
+            has_compiled = True
+            say(COMPILING)
+
+    def speak_up() -> None:
+        while not is_over.wait(max(printed + pause - time.monotonic(), 0.0)):
+            if time.monotonic() - printed >= pause:
+                say(f"{words}; {duration(time.monotonic() - started)} so far")
+
+    speaker = threading.Thread(target=speak_up, daemon=True)
+    speaker.start()
+    try:
+        with watch_compilation(watch):
+            yield tell
+    finally:
+        is_over.set()
+        speaker.join()
+
+
+@contextmanager
+def bar_of_progress() -> Iterator[ProgressCallback]:
+    """Show a bar with the time left, by the package ``rich``."""
+    from rich import progress as rich  # noqa: PLC0415 - heavy, and for terminals only
+
+    columns = (
+        rich.SpinnerColumn(),
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.TextColumn("{task.fields[counted]}"),
+        rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(),
+    )
+    words = Words()
+    with rich.Progress(*columns, transient=True) as bar:
+        task = bar.add_task(str(words), total=None, counted="")
+
+        def tell(progress: RunProgress) -> None:
+            words.part, counted = progress.part, f"{progress.done}/{progress.total}" if progress.total else ""
+            total = progress.total or None  # None: a bar that only moves
+            bar.update(task, completed=progress.done, total=total, description=str(words), counted=counted)
+
+        def watch(kernel: str | None) -> None:
+            words.watch(kernel)
+            bar.update(task, description=str(words))
+
+        with watch_compilation(watch):
+            yield tell
+
+
+_callback: ContextVar[ProgressCallback] = ContextVar("counterpoise_progress", default=lambda _progress: None)
+
+
+def progress_callback() -> ProgressCallback:
+    """Return the function to call with the progress of a fit; threads begun here do not inherit it."""
+    return _callback.get()
+
+
+@contextmanager
+def report_progress_to(tell: ProgressCallback) -> Iterator[None]:
+    """Call a function with the progress of every fit until the context ends."""
+    token = _callback.set(tell)
+    try:
+        yield
+    finally:
+        _callback.reset(token)
+
+
+@contextmanager
+def show_progress() -> Iterator[None]:
+    """Show how far every fit inside of the context is: which fold of which model is trained, and how long it took.
+
+    In a terminal or a notebook a bar with the time left, where the package ``rich`` is installed (``pip install
+    "counterpoise[progress]"``; notebooks also need ``ipywidgets``); otherwise a line every few seconds.
+
+    Examples
+    --------
+    >>> import counterpoise as cp
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> with cp.show_progress():  # doctest: +ELLIPSIS
+    ...     model = cp.GoalClassifier(GaussianNB(), goals="recall >= 0.9", cv=2, random_state=0).fit(X, y)
+    3 of 3: Model 0 (GaussianNB), all rows in 0.0 s; 0 s so far
+    """
+    with bar_of_progress() if _draws_bars() else lines_of_progress() as tell, report_progress_to(tell):
+        yield
+
+
+def _draws_bars() -> bool:
+    """Return whether ``rich`` is installed and can draw here."""
+    try:
+        from rich import get_console  # noqa: PLC0415 - an optional package
+    except ImportError:
+        return False
+    console = get_console()
+    return console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)

@@ -5,19 +5,32 @@ what they promise. Here the rows are split into folds; a model is trained on the
 those inside. The models of the folds then decide together by the mean of their log-odds, where these are finite.
 """
 
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from counterpoise._base.checks import check_count
 from counterpoise._base.frames import TEXT, columns_of, kind_of, take_rows
 from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
+from counterpoise.classifiers.fit_params import (
+    EarlyStopping,
+    Params,
+    fit_stopping_early,
+    kept_rounds,
+    needs_codes,
+    params_of_rows,
+    share_to_stop_on,
+    with_coded_eval_set,
+    with_rounds,
+)
 from counterpoise.learners.resampling import Resampled, fresh_copy, weight_argument
 from counterpoise.rules.goal_rows import Positive
 from counterpoise.rules.pool import Pool
@@ -42,8 +55,11 @@ class Training(NamedTuple):
     positive: Positive
     rows: IntArray  # to train on; others are kept for tests
     n_jobs: int | None
-    report: Callable[[str], None]  # called with the name of each model that is trained
+    report: Callable[[str, str], None]  # called with the title of each model that is trained, and on which rows
     twins: tuple[Any, ...] = ()  # the features of the same rows, changed
+    params: Mapping[str, Params] = {}
+    persons: IntArray | None = None  # of the rows, by number, where some have several
+    in_time: bool = False  # whether the rows are in the order of time
 
     def train(self, cv: Any, splits: list[Split], seeds: Iterator[int]) -> tuple[list[Any], list[FloatArray]]:
         """Return the models that decide, and scores of the rows inside of each fold by models trained outside of it.
@@ -55,15 +71,20 @@ class Training(NamedTuple):
         """
         models: dict[str, Any] = {}
         scores: list[FloatArray] = []
+        rounds: dict[str, int] = {}  # of models that stopped early: the mean over the folds
+        config = get_config()  # of scikit-learn: threads have their own
         if splits:
             by_fold = np.random.default_rng(next(seeds)).integers(2**31, size=len(splits)).tolist()
-            folds = list(zip(splits, by_fold, strict=True))
-            tasks = [(self, title, *fold) for fold in folds for title in self.models]
+            names = [f"fold {number} of {len(splits)}" for number in range(1, len(splits) + 1)]
+            folds = list(zip(splits, by_fold, names, strict=True))
+            tasks = [(self, config, title, *fold) for fold in folds for title in self.models]
             results = in_threads(_train_one, tasks, self.n_jobs)
             shape = self.labels.size, len(self.models), *results[0][1][0].shape[1:]
             scores = [np.full(shape, np.nan, order="F") for _ in results[0][1]]
             for place, title in enumerate(self.models):
                 own, column = results[place :: len(self.models)], scores[0][:, place]
+                kept = [n_kept for n_kept in (kept_rounds(model) for model, _ in own) if n_kept]
+                rounds[title] = round(sum(kept) / len(kept)) if kept else 0
                 for (_, inside), (_, fold_scores) in zip(splits, own, strict=True):
                     for part, one in zip(scores, fold_scores, strict=True):
                         part[inside, place] = one
@@ -72,35 +93,73 @@ class Training(NamedTuple):
                     models[title] = AveragedClassifier([model for model, _ in own])
         every, seed = (self.rows, None), next(seeds)
         titles = [title for title in self.models if title not in models]
-        retrained = in_threads(_train_one, [(self, title, every, seed) for title in titles], self.n_jobs)
+        last = [(self, config, title, every, seed, "all rows", rounds.get(title, 0)) for title in titles]
+        retrained = in_threads(_train_one, last, self.n_jobs)
         models |= {title: model for title, (model, _) in zip(titles, retrained, strict=True)}
         return [models[title] for title in self.models], scores
 
 
-def _train_one(training: Training, title: str, split: tuple[IntArray, IntArray | None], seed: int) -> tuple[Any, Any]:
-    """Return a model trained on some rows, and its scores of others and of their twins, where there are any."""
+def _train_one(
+    training: Training,
+    config: dict[str, Any],
+    title: str,
+    split: tuple[IntArray, IntArray | None],
+    seed: int,
+    name: str,
+    n_rounds: int = 0,
+) -> tuple[Any, Any]:
+    """Return a model trained on some rows, and its scores of others and of their twins, where there are any.
+
+    It stops early on a part of the rows that it is trained on where ``eval_set`` is such a part, unless the number of
+    rounds is known.
+    """
     outside, inside = split
+    started = time.monotonic()
     every = outside.size == training.labels.size
     X, labels = (training.X, training.labels) if every else (take_rows(training.X, outside), training.labels[outside])
     weights = None if training.weights is None else training.weights[outside]
-    model = trained_copy(training.models[title], X, labels, weights, seed)
-    training.report(title)
+    unfitted, params = training.models[title], params_of_rows(training.X, training.params.get(title, {}), outside)
+    share = share_to_stop_on(unfitted, params)
+    stopping = None
+    if share is not None and not n_rounds:
+        persons = None if training.persons is None else training.persons[outside]
+        stopping = EarlyStopping(share, persons, training.in_time).rows(labels, seed)
+    elif share is not None:
+        unfitted, params = with_rounds(clone(unfitted), params, n_rounds)
+    with config_context(**config):
+        model = trained_copy(unfitted, X, labels, weights, seed, params, stopping, training.positive.classes)
+    training.report(title, f"{name} in {time.monotonic() - started:.1f} s")
     if inside is None:
         return model, None
     (member,) = Pool.of({title: model}, training.positive, None).members
     return model, [member.ask(take_rows(X, inside)) for X in (training.X, *training.twins)]
 
 
-def trained_copy(model: Any, X: Any, labels: AnyArray, weights: FloatArray | None, seed: int) -> Any:
+def trained_copy(
+    model: Any,
+    X: Any,
+    labels: AnyArray,
+    weights: FloatArray | None,
+    seed: int,
+    params: Params | None = None,
+    stopping_rows: IntArray | None = None,
+    classes: AnyArray | None = None,
+) -> Any:
     """Train a copy of a model; one that takes no weights is trained on rows drawn by them.
 
-    Random states that are not set are set from the seed.
+    Random states that are not set are set from the seed. ``params`` are other arguments of ``fit``, ``stopping_rows``
+    the rows to stop early on. Models that take codes alone get the places of labels among the sorted classes.
     """
-    model = fresh_copy(model, seed, only_unset=True)
+    model, params = fresh_copy(model, seed, only_unset=True), params or {}
+    if needs_codes(model) or stopping_rows is not None:  # LightGBM compares its eval_y with codes
+        classes = np.unique(labels) if classes is None else classes
+        labels, params = np.searchsorted(classes, labels), with_coded_eval_set(model, params, classes)
+    if stopping_rows is not None:
+        return fit_stopping_early(model, X, labels, weights, params, stopping_rows)
     if weights is None:
-        return model.fit(X, labels)
+        return model.fit(X, labels, **params)
     model = model if weight_argument(model) else Resampled(model, random_state=seed)
-    return model.fit(X, labels, **{str(weight_argument(model)): weights})
+    return model.fit(X, labels, **{str(weight_argument(model)): weights}, **params)
 
 
 def check_cv(cv: Any) -> None:

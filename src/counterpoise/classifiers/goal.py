@@ -5,21 +5,24 @@ under the goals.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import count
 from numbers import Integral
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import _clone_parametrized, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import TimeSeriesSplit
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from counterpoise._base.checks import check_sample_weight
 from counterpoise._base.frames import take_rows
+from counterpoise._base.progress import Pace, progress_callback
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.base import MixtureBase
+from counterpoise.classifiers.fit_params import params_by_model
 from counterpoise.classifiers.folds import Split, Training, check_cv, splits_of, texts_in
 from counterpoise.goals import Rate, Table
 from counterpoise.goals.classes import check_defer_label
@@ -35,7 +38,6 @@ from counterpoise.rules.proving import share_to_test
 from counterpoise.rules.rows import person_numbers, set_input_tags
 
 PREFIT = "prefit"
-ReportTraining: TypeAlias = Callable[[int, int, str], None]
 
 
 class GoalClassifier(MixtureBase):
@@ -155,7 +157,6 @@ class GoalClassifier(MixtureBase):
     default_alpha = 1.0
     decides_by_scores = True  # in the place of the property of the base class
     stored_apart = ("estimators_",)  # each model in a file of its own inside of that of the mixture
-    _report: ReportTraining | None = None  # how many models are trained, of how many, and the name of the newest
 
     def __init__(
         self,
@@ -206,6 +207,7 @@ class GoalClassifier(MixtureBase):
         ids_val: Any = None,
         largest_weight: float | None = None,
         largest_value: float | Mapping[str, float] | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Train the models, and choose the rules on rows that they were not trained on.
 
@@ -237,6 +239,13 @@ class GoalClassifier(MixtureBase):
         largest_value : float or dict from columns to floats, optional
             The largest amount that a row of the population can have, for proofs and goals that carry a confidence: as
             for ``Table``.
+        **fit_params
+            What else ``fit`` of the models takes, such as ``callbacks`` or ``categorical_feature``; for a step of a
+            pipeline with its name before it, as in ``lgbmclassifier__callbacks``. With scikit-learn's metadata routing
+            on, what the models request. Arrays with a value for each row are cut at the folds. ``eval_set=0.2`` sets a
+            fifth of the rows aside that each model is trained on, so that LightGBM, XGBoost or CatBoost stops early by
+            rows that choose no rules; a model of all rows then takes the folds' mean number of rounds. Pairs of rows
+            and labels are passed on as they are: they must not be rows of X or ``X_val``.
 
         Returns
         -------
@@ -259,6 +268,7 @@ class GoalClassifier(MixtureBase):
         columns_val |= {"sample_weight": sample_weight_val}
         self._check_held_out(X_val, y_val, columns, columns_val | {"ids": ids_val})
         models, positive = self._models_and_classes(labels)
+        params = params_by_model(self, models, fit_params)
         self.forget_choice()
         self.classes_ = positive.classes
         key, generator = make_key(self.random_state), generator_of(self.random_state)
@@ -272,8 +282,7 @@ class GoalClassifier(MixtureBase):
             if not self.is_prefit:
                 tested = self._rows_to_test(labels.size, problem, persons)
                 trained = np.setdiff1d(trained, tested)
-                own = None if persons is None else persons[trained]
-                splits = splits_of(self.cv, labels[trained], next(seeds), own)
+                splits = splits_of(self.cv, labels[trained], next(seeds), None if persons is None else persons[trained])
                 splits = [(trained[outside], trained[inside]) for outside, inside in splits]
                 inside = np.sort(np.concatenate([tested, *(rows for _, rows in splits)]))
                 scored = inside if inside.size < labels.size else None
@@ -293,9 +302,21 @@ class GoalClassifier(MixtureBase):
         if self.is_prefit:
             self.estimators_ = list(models.values())
         else:
-            self.estimators_, fold_scores = self._train(
-                models, positive, (X, *twins.values()), labels, sample_weight, splits, trained, seeds
+            training = Training(
+                models,
+                X,
+                labels,
+                None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
+                positive,
+                trained,
+                self.n_jobs,
+                self._report_models(models, len(splits)),
+                tuple(twins.values()),
+                params,
+                persons if X_val is None else None if ids is None else person_numbers(ids, len(labels)),
+                isinstance(self.cv, TimeSeriesSplit),
             )
+            self.estimators_, fold_scores = self._train(training, splits, seeds)
         pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator, X, weights)
         all_scores = [
@@ -388,38 +409,27 @@ class GoalClassifier(MixtureBase):
                 )
         return models, positive
 
-    def _train(
-        self,
-        models: dict[str, Any],
-        positive: Positive,
-        features: tuple[Any, ...],
-        labels: AnyArray,
-        sample_weight: Any,
-        splits: list[Split],
-        rows: IntArray,
-        seeds: Iterator[int],
-    ) -> tuple[list[Any], list[FloatArray]]:
-        """Return the models that decide, and scores of the rows inside of folds by models trained outside of them.
-
-        ``features`` are those of the rows, and then of their twins. The models of the folds decide as one where
-        ``cv="auto"`` and their probabilities can be averaged; others are trained once more, on all rows.
-        """
-        X, *twins = features
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        may_average = isinstance(self.cv, str) and bool(splits)  # with cv="auto" the models of the folds may decide
+    def _report_models(self, models: Mapping[str, Any], n_folds: int) -> Callable[[str, str], None]:
+        """Return the function that reports a model that is trained, by its title, and on which rows."""
+        may_average = isinstance(self.cv, str) and n_folds > 0  # with cv="auto" the models of the folds may decide
         names = {title: name or title for title, name in zip(models, self.names_, strict=True)}
-        numbers, n_trained = count(1), len(models) * (len(splits) + (not may_average))
+        numbers, pace = count(1), Pace(progress_callback(), len(models) * (n_folds + (not may_average)))
 
-        def report(title: str) -> None:
+        def report(title: str, rows: str) -> None:
             number = next(numbers)
-            if self._report is not None:
-                self._report(number, max(number, n_trained), names[title])
+            pace.total = max(number, pace.total)
+            pace.step(number, f"{names[title]}, {rows}")
 
-        training = Training(models, X, labels, weights, positive, rows, self.n_jobs, report, tuple(twins))
+        return report
+
+    def _train(
+        self, training: Training, splits: list[Split], seeds: Iterator[int]
+    ) -> tuple[list[Any], list[FloatArray]]:
+        """Return the models that decide, and scores of the rows inside of folds; see ``Training.train``."""
         try:
             return training.train(self.cv, splits, seeds)
         except ValueError as error:
-            texts = texts_in(X) if self.estimator is None else []
+            texts = texts_in(training.X) if self.estimator is None else []
             if not texts:
                 raise
             raise ValueError(
@@ -427,14 +437,17 @@ class GoalClassifier(MixtureBase):
                 f"category, X.astype({{{texts[0]!r}: 'category'}}), or pass a pipeline that encodes it."
             ) from error
 
-    @contextmanager
-    def report_training_to(self, report: ReportTraining) -> Iterator[None]:
-        """Call a function with how many models are trained, of how many, and the name of the newest."""
-        self._report = report
-        try:
-            yield
-        finally:
-            del self._report
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return where scikit-learn's metadata routing sends arguments of ``fit``: here, or to a model's ``fit``.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        models = {} if self.is_prefit else titled_models(named_models(list_models(self.estimator)))
+        return router.add(method_mapping=mapping, **models)
 
     def __sklearn_clone__(self) -> Self:
         """Keep models that are fitted: a clone without what they learned would be useless."""

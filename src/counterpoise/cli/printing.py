@@ -3,8 +3,6 @@
 import inspect
 import json
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from counterpoise._base.progress import duration, watch_compilation
+from counterpoise._base.progress import bar_of_progress, lines_of_progress
 
 _TABS = {"\\t": "\t", "tab": "\t"}  # as a shell lets them be typed
 
@@ -43,10 +41,7 @@ USUAL = Csv()
 
 
 if TYPE_CHECKING:
-    from counterpoise._base.progress import ProgressCallback, RunProgress
-
-COMPILING = "compiling kernels, once"
-_PAUSE = 4.5  # seconds between two lines on progress: nobody waits for more than five without a word
+    from counterpoise._base.progress import ProgressCallback
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +72,7 @@ class Shown:
         if self.quiet or self.json:
             yield lambda _progress: None
         else:
-            with _bar() if sys.stdout.isatty() else lines_of_progress() as tell:
+            with bar_of_progress() if sys.stdout.isatty() else lines_of_progress() as tell:
                 yield tell
 
 
@@ -95,88 +90,6 @@ def flowing(function: Callable[..., Any]) -> Callable[..., Any]:
     paragraphs = [" ".join(paragraph.split()) for paragraph in head.split("\n\n")]
     function.__doc__ = "\n\n".join(paragraphs) + "\n" + rule + parameters
     return function
-
-
-class Words:
-    """What long work is at: its newest part, or that kernels compile, which interrupts it."""
-
-    def __init__(self) -> None:
-        self.part = "working"
-        self._n_compiling = 0  # a kernel that is compiled may call for others
-
-    def watch(self, kernel: str | None) -> None:
-        """Hear that a kernel begins to compile, or with None that one is done."""
-        self._n_compiling += 1 if kernel else -1
-
-    def __str__(self) -> str:
-        return COMPILING if self._n_compiling else self.part
-
-
-@contextmanager
-def lines_of_progress(pause: float = _PAUSE) -> "Iterator[ProgressCallback]":
-    """Print how far work is every few seconds, with or without news, and at its end: logs stay short."""
-    started = printed = time.monotonic()
-    words, is_over, has_compiled = Words(), threading.Event(), False
-
-    def say(text: str) -> None:
-        nonlocal printed
-        printed = time.monotonic()
-        _print(text)
-
-    def tell(progress: "RunProgress") -> None:
-        words.part = progress.since
-        if progress.done == progress.total > 0 or time.monotonic() - printed > pause:
-            say(str(progress))
-
-    def watch(kernel: str | None) -> None:
-        nonlocal has_compiled
-        words.watch(kernel)
-        if not has_compiled:
-            has_compiled = True
-            say(COMPILING)
-
-    def speak_up() -> None:
-        while not is_over.wait(max(printed + pause - time.monotonic(), 0.0)):
-            if time.monotonic() - printed >= pause:
-                say(f"{words}; {duration(time.monotonic() - started)} so far")
-
-    speaker = threading.Thread(target=speak_up, daemon=True)
-    speaker.start()
-    try:
-        with watch_compilation(watch):
-            yield tell
-    finally:
-        is_over.set()
-        speaker.join()
-
-
-@contextmanager
-def _bar() -> "Iterator[ProgressCallback]":
-    from rich import progress as rich  # noqa: PLC0415 - heavy, and for terminals only
-
-    columns = (
-        rich.SpinnerColumn(),
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.TextColumn("{task.fields[counted]}"),
-        rich.TimeElapsedColumn(),
-        rich.TimeRemainingColumn(),
-    )
-    words = Words()
-    with rich.Progress(*columns, transient=True) as bar:
-        task = bar.add_task(str(words), total=None, counted="")
-
-        def tell(progress: "RunProgress") -> None:
-            words.part, counted = progress.part, f"{progress.done}/{progress.total}" if progress.total else ""
-            total = progress.total or None  # None: a bar that only moves
-            bar.update(task, completed=progress.done, total=total, description=str(words), counted=counted)
-
-        def watch(kernel: str | None) -> None:
-            words.watch(kernel)
-            bar.update(task, description=str(words))
-
-        with watch_compilation(watch):
-            yield tell
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ learners that boosting fits many times on rows prepared once, with codes in plac
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d, get_tags
@@ -24,12 +25,17 @@ def _estimator_has_proba(self: "Resampled") -> bool:
     return hasattr(self.estimator, "predict_proba")
 
 
+def is_routing_on() -> bool:
+    """Return whether scikit-learn's metadata routing is on: arguments of ``fit`` then go where they are requested."""
+    return bool(get_config()["enable_metadata_routing"])
+
+
 def weight_argument(estimator: Any) -> str | None:
     """Return the name under which ``fit`` takes sample weights, or None."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         inner = weight_argument(last)
-        return None if inner is None else f"{name}__{inner}"
+        return inner if inner is None or is_routing_on() else f"{name}__{inner}"
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 

@@ -37,8 +37,7 @@ class Member(NamedTuple):
 
     def ask(self, X: Any) -> AnyArray:
         """Return the output of the model for each row."""
-        order = getattr(self.model, "classes_", None)
-        order = None if order is None else np.asarray(order)
+        order = column_classes(self.model, self.positive.classes)
         method = {ANSWERS: "predict", PROBABILITIES: "predict_proba", SCORES: scoring_method(self.model)}[self.output]
         outputs = ask_model(self.name, getattr(self.model, method or "", self.model), X)
         if self.output == ANSWERS:
@@ -50,7 +49,8 @@ class Member(NamedTuple):
     def margins(self, X: Any) -> FloatArray:
         """Return the decision function of the model, higher where the positive class is more likely."""
         scores = np.asarray(ask_model(self.name, self.model.decision_function, X))
-        return scores_of(scores, n_rows(X), self.positive, np.asarray(self.model.classes_), self.name)
+        order = column_classes(self.model, self.positive.classes)
+        return scores_of(scores, n_rows(X), self.positive, order, self.name)
 
     def usual(self, scores: FloatArray) -> float:
         """Return the threshold of scores that the model has by itself."""
@@ -211,6 +211,19 @@ def feature_names(model: Any) -> list[str] | None:
     """Return the names of the features that a model was trained on; None where it had none."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else list(names)
+
+
+def column_classes(model: Any, classes: AnyArray) -> AnyArray | None:
+    """Return the classes that the columns of a model are of; None where the model has no ``classes_``.
+
+    Models that were trained on places among the classes, as those of XGBoost are, know 0, 1, 2 and so on in their
+    place; of fitted models that a user brings, ``all_classes`` makes sure that they know the labels themselves.
+    """
+    order = getattr(model, "classes_", None)
+    if order is None:
+        return None
+    has_codes = np.array_equal(np.asarray(order), np.arange(len(classes)))
+    return classes if has_codes else np.asarray(order)
 
 
 def scoring_method(model: Any) -> str | None:

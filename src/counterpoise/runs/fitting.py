@@ -1,6 +1,5 @@
 """Fitting what a goals file asks for: a model that takes raw frames, and plain training beside it to compare with."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from counterpoise import persist
-from counterpoise._base.progress import ProgressCallback, RunProgress, notify_on_prediction
+from counterpoise._base.progress import Pace, ProgressCallback, notify_on_prediction, report_progress_to
 from counterpoise._base.types import AnyArray
 from counterpoise.classifiers.base import NEVER
 from counterpoise.goals import Goal
@@ -41,33 +40,6 @@ from counterpoise.runs.reading import collect_warnings
 from counterpoise.runs.results import CVAR, TRAIN, VALIDATION
 from counterpoise.runs.settings import MethodSettings, ModelSettings, PreprocessingSettings, RunColumns, RunSettings
 from counterpoise.theory.risks import CVaR
-
-
-class Pace:
-    """Reports the progress of rounds; what a resumed fit restores does not count in the time left."""
-
-    def __init__(self, tell: ProgressCallback, total: int = 1) -> None:
-        self.tell, self.total = tell, total
-        self.restored, self.started = 0, time.monotonic()
-
-    def resume(self, n_rounds: int) -> None:
-        """Begin after rounds that were restored."""
-        self.restored = n_rounds
-
-    def __call__(self, done: Any) -> None:
-        self.step(done.number, f"round {done.number}, {done.summary}")
-
-    def report_model(self, number: int, total: int, part: str) -> None:
-        """Report that a model of so many is trained."""
-        self.total = total
-        self.step(number, part)
-
-    def step(self, number: int, part: str) -> None:
-        """Report that a part is done."""
-        elapsed = time.monotonic() - self.started
-        left = elapsed / max(number - self.restored, 1) * (self.total - number)
-        self.tell(RunProgress(number, self.total, part, elapsed, left))
-
 
 TRAINED = "trained.cp"  # of the checkpoint: models that wait for their rules
 _ABSENT = -1  # the code of missing and unknown categories where a method takes no missing values
@@ -281,7 +253,7 @@ def _train_for_goals(work: Work) -> Any:
     """Return strong models with the scores that rules are chosen on; goals wait, so that others need no training."""
     data, model_settings = work.data, methods.models_of(work.settings.method)
     method = work.settings.method.model_copy(update={"parameters": methods.split_parameters(work.settings.method)[0]})
-    models, pace = [], Pace(work.tell)
+    models = []
     for one in model_settings:
         made = _set_categories(work, one, methods.make(one, seed=work.settings.seed))
         models.append((one.title or methods.describe(one), piped(_preprocessor(work, one, made), made)))
@@ -293,7 +265,7 @@ def _train_for_goals(work: Work) -> Any:
         part = data.splits[VALIDATION]
         held_out |= {"X_val": part.X, "y_val": part.y, "sample_weight_val": part.weights, "ids_val": part.ids}
         held_out |= {f"{name}_val": value for name, value in decision_inputs(part).items()}
-    with estimator.report_training_to(pace.report_model):
+    with report_progress_to(work.tell):
         estimator.fit(train.X, train.y, train.weights, **decision_inputs(train), **held_out)
     return estimator
 

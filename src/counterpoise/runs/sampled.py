@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from counterpoise._base.progress import Pace
 from counterpoise._base.shards import Shard
 from counterpoise._base.types import AnyArray
 from counterpoise.distributed import rows as names_of
@@ -25,7 +26,7 @@ from counterpoise.rules.choosing import FIXED
 from counterpoise.runs import data
 from counterpoise.runs.decisions import decisions_to_count
 from counterpoise.runs.errors import DataError
-from counterpoise.runs.fitting import Pace, Work, train_pool
+from counterpoise.runs.fitting import Work, train_pool
 from counterpoise.runs.methods import GOALS, describe, make, models_of, tail_of
 from counterpoise.runs.reading import column_names, count_rows, read_in_parts
 from counterpoise.runs.results import TEST, TRAIN, VALIDATION
