@@ -139,6 +139,7 @@ def test_two_goals_of_which_one_has_no_price_at_first_are_met_in_few_steps(seed,
     assert max(check.violation for check in checks) <= 1e-6
 
 
+@pytest.mark.slow
 def test_goals_of_four_kinds_hold_together_on_adult():
     try:
         data = load_dataset("a9a")

@@ -40,6 +40,7 @@ def rare(seed, n_samples=1500):
     return rows, labels, {"sex": sex}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(GOALS)))
 def test_decisions_meet_the_goals_on_the_training_rows_or_a_warning_says_that_not(place):
     """Of random tables the sign of the score misses the goals in several."""

@@ -54,7 +54,7 @@ def noisy(seed, n_samples=150):
 @pytest.mark.slow
 @pytest.mark.parametrize(("loss", "divergence"), KINDS)
 @pytest.mark.parametrize("learner", [Stump(), DecisionTreeRegressor(max_depth=2)], ids=["signs", "values"])
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(
     seed=st.integers(0, 999),
     radius=st.sampled_from([0.0, 1e-4, 0.01, 0.05]),
@@ -184,6 +184,7 @@ def test_doubling_a_weight_is_repeating_the_sample_for_regressors_too():
     np.testing.assert_allclose(weighted, repeated, rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_cross_validation_takes_a_multiple_of_the_calibrated_radius():
     X, y = noisy(6, 300)
     model = DROBoostClassifier(Stump(), n_estimators=15, radius="cv", learning_rate=0.5, random_state=0).fit(X, y)

@@ -60,6 +60,7 @@ def test_rqp_has_a_smaller_cost_than_any_multiple_of_adaboosts_votes():
     assert mine < min(cost(scale * ada.votes_, scale * sums) for scale in np.geomspace(0.01, 10, 50))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("booster", "grid"), [(RLPBoostClassifier, LINEAR_COSTS), (RQPBoostClassifier, QUADRATIC_COSTS)]
 )
@@ -94,6 +95,7 @@ def test_stages_add_the_kept_models_with_their_final_votes(booster):
     np.testing.assert_allclose(stages[-1], model.decision_function(X), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("booster", BOTH)
 def test_more_classes_each_have_a_program_of_their_own(booster):
     X, y = load_digits(return_X_y=True)

@@ -335,6 +335,7 @@ def test_fit_more_goes_on_as_if_it_had_not_stopped(noisy):
         pickle.loads(pickle.dumps(parts)).fit_more(1)  # noqa: S301
 
 
+@pytest.mark.slow
 def test_staged_probabilities_end_where_the_classifier_is(fitted, noisy):
     X, _ = noisy
     stages = list(fitted.staged_decision_proba(X[:50]))

@@ -195,6 +195,7 @@ def test_predict_takes_columns_in_any_order_and_ignores_others(here, capsys):
     assert (one["prediction"] == truth).mean() > 0.8
 
 
+@pytest.mark.slow
 def test_rebalance_trains_nothing_and_can_be_repeated_from_its_report(here, capsys):
     written = []
     with watch_changes(lambda _what, path: written.append(path.name)):
@@ -207,6 +208,7 @@ def test_rebalance_trains_nothing_and_can_be_repeated_from_its_report(here, caps
     assert (here / "other" / "report.html").is_file()
 
 
+@pytest.mark.slow
 def test_a_report_goes_where_it_is_asked_for(here, capsys):
     assert answer(capsys, "report", "run", "-o", "page.html") == {"report": "page.html"}
     said(capsys, "report", "run", "--quiet")

@@ -47,6 +47,7 @@ def test_explanations_are_those_of_the_predictions(run, capsys):
     assert page.count('<pre class="example">Decision: ') == 3
 
 
+@pytest.mark.slow
 def test_of_drawn_decisions_the_share_is_told(here, capsys):
     drawn = ONE_RULE.replace('by = "size"', 'decision = "sticky"')
     (here / "drawn.toml").write_text("alpha = 0.2\n" + drawn)

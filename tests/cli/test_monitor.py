@@ -41,6 +41,7 @@ def test_strict_ends_with_1_where_a_goal_fails(here, missed, capsys):
     assert "2 goals of 2 fail" in (here / "run" / "monitor.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_proposal_is_a_run_of_its_own(here, missed, capsys):
     assert main(["monitor", "run", missed, "--propose", "proposed", "--recent", "tumours.csv"]) == 0
     assert "proposal: proposed, which changes" in capsys.readouterr().out

@@ -65,6 +65,7 @@ def test_what_are_no_probabilities_is_refused(proxy, words, capsys):
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_goals_file_names_columns_of_probabilities(rows, capsys):
     assert main(["fit", "goals.toml"]) == 0
     assert "Rates by race are those of its groups only if" in capsys.readouterr().out

@@ -184,6 +184,7 @@ def test_an_audit_knows_deferred_rows_by_their_label(left, tmp_path, monkeypatch
     assert "must be classes of column 'paid', 0, 1; got 'defer'. If it stands for" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_parquet_and_one_fixed_rule_and_rules_that_look_at_the_old_answer(here, capsys):
     loans().to_parquet("loans.parquet", index=False)
     assert main(["apply", "rules.json", "loans.parquet", "--ids", "id", "-o", "said.parquet"]) == 0

@@ -26,6 +26,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighs", [False, True])
 def test_rules_chosen_from_files_are_those_of_rows_in_memory(folder, weighs):
     settings = {"cv": "prefit", "decision": "sticky", "alpha": 0.5, "goals": [PARITY], "by": "sex", "random_state": 0}

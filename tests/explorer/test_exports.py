@@ -175,6 +175,7 @@ def test_what_cannot_be_exported_is_said_in_a_sentence_and_leaves_nothing(folder
         exporter.export("model", moved(session, 0, by=0.99 - session.start.goals[0].goal.bound))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, tmp_path):
     goals = ["recall >= 0.65"]
     run = rebalance_run(open_run(folder / "run"), alpha=0.5, goals=goals, output=tmp_path / "tail")

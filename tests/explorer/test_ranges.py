@@ -54,6 +54,7 @@ def asked(goals, alpha=0.6, by=("sex",)):
     return Setting.of({"alpha": alpha, "by": list(by), "goals": [{"text": text} for text in goals]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["score", "trained", "pool"])
 def test_where_a_range_ends_depends_on_the_other_goals_alone(kind):
     """Neither where the goal's slider stands nor what was asked before moves the end, and answers agree with it."""

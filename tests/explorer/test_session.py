@@ -130,6 +130,7 @@ def test_goals_that_conflict_are_named_with_bounds_that_can_be_met(kind):
         assert own.answer(asked(kind, goals=goals))["kind"] == "answer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_view_is_shown(kind):
     own, setting = session(kind), asked(kind, bound=0.65)

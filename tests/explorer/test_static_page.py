@@ -19,6 +19,7 @@ def kept_in(page):
     return json.loads(re.search(r'id="explorer-data">(.*?)</script>', page)[1])
 
 
+@pytest.mark.slow
 def test_the_answers_of_a_file_are_those_of_the_session():
     own = session("pool")
     kept = kept_in(pool_as_file())

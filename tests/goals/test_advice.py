@@ -87,6 +87,7 @@ def asks_less(goal, than):
     return goal.bound > than.bound if goal.sense == "<=" else goal.bound < than.bound
 
 
+@pytest.mark.slow
 def test_every_bound_offered_can_be_typed_in_as_printed_and_hardly_tightened():
     kinds = []
     for seed in range(14):

@@ -101,7 +101,7 @@ SHARES, RATES = np.array([0.45, 0.3, 0.2, 0.05]), np.array([0.4, 0.4, 0.3, 0.22]
 
 @pytest.mark.parametrize("n_rows", [100, *(pytest.param(n, marks=pytest.mark.slow) for n in (400, 1600, 6400))])
 def test_intervals_cover_and_corrected_tests_rarely_reject_equal_rates(n_rows):
-    rng, n_draws = np.random.default_rng(n_rows), 500 if n_rows > 100 else 100
+    rng, n_draws = np.random.default_rng(n_rows), 200 if n_rows > 100 else 100
     misses, errors = np.zeros((2, 4)), 0
     for _ in range(n_draws):
         group = rng.choice(4, n_rows, p=SHARES)

@@ -100,6 +100,7 @@ def test_an_error_below_what_a_line_reaches_is_reported_as_searched_for():
     assert met.history_[-1].violation <= 1e-6
 
 
+@pytest.mark.slow
 def test_contradictory_labels_on_the_same_rows_conflict_by_their_whole():
     tables = {"old": Table(X[:5], np.ones(5)), "new": Table(X[:5], np.zeros(5))}
     goals = ["recall >= 0.5", "correct(old) >= 1", "coverage <= 0.9", "correct(new) >= 1"]
@@ -110,6 +111,7 @@ def test_contradictory_labels_on_the_same_rows_conflict_by_their_whole():
     assert all(bound == pytest.approx(0.0, abs=0.05) for bound in found.nearest_bounds.values())
 
 
+@pytest.mark.slow
 def test_an_exclusive_or_is_out_of_a_lines_reach_and_within_a_kernels():
     rows = RNG.normal(size=(80, 2))
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
@@ -122,6 +124,7 @@ def test_an_exclusive_or_is_out_of_a_lines_reach_and_within_a_kernels():
     assert max(check.violation for check in curved.check_goals(rows, labels)) <= 1e-6
 
 
+@pytest.mark.slow
 def test_relaxing_one_goal_of_a_searched_conflict_to_its_nearest_bound_is_enough():
     rows = RNG.normal(size=(60, 2))
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
@@ -143,6 +146,7 @@ def test_among_dozens_of_goals_a_searched_conflict_leaves_out_the_harmless():
     assert {"correct(old) >= 1", "correct(new) >= 1"} == set(map(str, found.conflict))
 
 
+@pytest.mark.slow
 def test_nearest_bounds_of_goals_with_a_confidence_can_be_certified_together():
     labels = np.repeat([0, 1], 200)
     tables = {"train": Table(None, labels)}

@@ -62,6 +62,7 @@ def test_phrases_become_a_goal_for_each_pair(text, number):
     assert all(parse_goal(str(one)) == one for one in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["positive_rate(race=a) <= {}", "recall(race=b) - recall(race=a) <= {}"])
 def test_audits_are_right_where_decisions_depend_on_the_inputs_alone_and_wrong_elsewhere(text):
     columns, group, label, decision = draw(np.random.default_rng(1), 400_000)

@@ -57,6 +57,7 @@ def grown_both_ways(tree, binned, codes, weights):
     return found
 
 
+@pytest.mark.slow
 @given(table=tables(), tree=trees)
 def test_both_ways_to_grow_give_the_same_tree(table, tree):
     X, codes, weights, is_categorical = table

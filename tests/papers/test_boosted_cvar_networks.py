@@ -288,6 +288,7 @@ def test_the_page_tells_what_training_takes_beside_erm(tmp_path):
     assert "| cifar10 | tiny | AdaLPBoost |  | 6 | 5 | 1 | 20.0 | 2.00 | 0.50 | 400.00 | 0.5 | 4.3 |" in page
 
 
+@pytest.mark.slow
 def test_a_page_without_kept_losses_says_how_to_make_them(tmp_path):
     table = tmp_path / "results.parquet"
     append_rows(table, result_rows(made_up()[1]))

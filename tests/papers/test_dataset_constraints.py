@@ -93,6 +93,7 @@ def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path, monkeypa
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("fairness.png", "churn.png"))
 
 
+@pytest.mark.slow
 def test_goals_hold_in_expectation_on_training_rows(toys):
     for learner in (experiment.WEAK, experiment.NO_BIAS):
         ratios = {

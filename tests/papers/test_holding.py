@@ -97,6 +97,7 @@ def test_persons_have_up_to_twenty_rows_that_are_the_same_or_partly_so():
         assert sum(commonest) / 3000 == pytest.approx(share, abs=0.05)
 
 
+@pytest.mark.slow
 def test_margins_with_ids_hold_more_often_than_without(known, monkeypatch):
     goals = (as_goals(["recall >= 0.7"]), ())
     monkeypatch.setattr(persons, "population", lambda _: known)
@@ -131,6 +132,7 @@ def outcome_of(known, draw, peer):
     return {(way, quantity): value for way, quantity, value in peers.run_draw(known, draw, goals, RECALL, peer, 0)}
 
 
+@pytest.mark.slow
 def test_ours_beside_peers_is_the_choice_of_the_study(known):
     goals = as_goals(["recall >= 0.7", "max_difference(positive_rate, by=group) <= 0.08"])
     rows = np.random.default_rng(2).integers(0, 20_000, 1500)

@@ -71,6 +71,7 @@ def test_a_logged_model_comes_back_whole_and_is_asked_by_its_signature():
         asked.predict(FRAME)
 
 
+@pytest.mark.slow
 def test_no_file_of_the_folder_is_a_pickle_and_its_model_is_ours(tmp_path):
     save_model(MODEL, tmp_path / "model", extra_pip_requirements=["lightgbm"])
     files = {path.relative_to(tmp_path / "model").as_posix() for path in (tmp_path / "model").rglob("*")}

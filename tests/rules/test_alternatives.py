@@ -192,6 +192,7 @@ def test_a_feature_that_makes_the_groups_is_named():
     assert "sex is a feature of the models" in str(alternatives(model, disparity="sex", n_points=3))
 
 
+@pytest.mark.slow
 def test_deferred_rows_cost_what_deferring_costs():
     X, y, sex = people()
     model = GoalClassifier(LogisticRegression(), deferral=Deferral(0.2, "person"), confidence=None, random_state=0)

@@ -431,6 +431,7 @@ def test_ids_are_checked():
         model.predict(X, sensitive_features=columns, ids=np.arange(1000))
 
 
+@pytest.mark.slow
 def test_classifiers_that_have_no_single_order_are_refused():
     X, y, columns = people(1000)
     deferring = fitted(deferral=Deferral(0.2))
@@ -498,6 +499,7 @@ def test_rows_in_a_list_may_tie():
     assert model.predict(X.tolist(), sensitive_features=columns, top=20).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [1, 9])
 def test_unknown_groups_take_their_part_of_the_highest_scores_and_the_nearest_top_is_accepted(digits):
     rng = np.random.default_rng(0)

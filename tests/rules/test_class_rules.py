@@ -142,6 +142,7 @@ def test_values_and_goals_are_exact_on_the_rows_and_the_bound_covers_the_pool():
     assert "the pool of" in found.covers
 
 
+@pytest.mark.slow
 def test_the_names_of_classes_do_not_matter():
     told, labels = drawn_rows(5, 300, 5)
     order = np.array([3, 1, 4, 0, 2])

@@ -115,6 +115,7 @@ def test_merged_cells_have_the_losses_of_their_rows():
         assert merged.sample_weight @ merged.of(rules) == pytest.approx(means, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_deferral_as_dear_as_an_error_changes_nothing():
     for seed in range(8):
         plain = random_problem(seed)._replace(goals=[], objective=CVaR(0.4))

@@ -114,6 +114,7 @@ def test_boosters_of_several_classes_meet_goals_on_each():
     assert plain.rebalance(X, y, goals=["recall(of=a) >= 0.1"]).check_goals()[0].holds
 
 
+@pytest.mark.slow
 def test_a_constrained_classifier_takes_what_two_classes_give_a_meaning():
     rng = np.random.default_rng(0)
     y = rng.choice(["no", "yes"], 200)

@@ -99,6 +99,7 @@ def test_importances_are_averaged_as_often_as_models_decide():
         _ = mixture([LINE]).feature_importances_
 
 
+@pytest.mark.slow
 def test_monotonic_constraints_and_class_weights_reach_the_models():
     words = np.where(y == 1, "yes", "no")
     strong = HistGradientBoostingClassifier(max_iter=10, monotonic_cst=[-1, 0, 0, 0, 0, 0], class_weight="balanced")

@@ -117,6 +117,7 @@ def test_weights_count():
     assert model.value_ == pytest.approx(max(every), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_precision_with_a_recall_floor_is_the_best_of_all_thresholds():
     score, y, _ = rows(n=300)
     model = fitted(score, y, objective="precision", goals=["recall >= 0.6"])

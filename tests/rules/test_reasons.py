@@ -44,6 +44,7 @@ def test_reasons_of_a_linear_model_are_those_counted_by_hand(model):
         assert group.distance == pytest.approx((gaps.min(), np.median(gaps), gaps.max()))
 
 
+@pytest.mark.slow
 def test_differences_from_the_average_add_up_for_trees():
     lightgbm = pytest.importorskip("lightgbm", reason="needs lightgbm")
     trees = cp.GoalClassifier(lightgbm.LGBMClassifier(n_estimators=5, verbose=-1), cv=2, random_state=0).fit(X, Y)

@@ -78,6 +78,7 @@ def scores_of_any_kind(rng, n_rows):
     return kinds[rng.integers(len(kinds))]
 
 
+@pytest.mark.slow
 def test_the_unit_of_a_score_decides_nothing_and_scores_that_differ_are_told_apart():
     """Blocks of equal scores by exact fractions; then the same cuts for the scores times any power of two."""
     for seed in range(300):

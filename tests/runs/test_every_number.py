@@ -131,6 +131,7 @@ def test_errors_and_tails_of_every_method_are_those_of_its_answers(told):
                 assert row.value == pytest.approx(inside @ wrong / inside.sum())
 
 
+@pytest.mark.slow
 def test_goals_are_judged_by_the_answers_on_each_split(told):
     for split, part in told.parts.items():
         limit = None if part.weights is None else 3.0

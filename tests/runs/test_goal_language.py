@@ -41,6 +41,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_goals_on_several_classes_are_met_judged_and_reported(folder):
     text = FILE.format(goals=GOALS, method="adalpboost") + "parameters = {n_estimators = 4}\n"
     (folder / "goals.toml").write_text(text)

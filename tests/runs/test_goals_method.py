@@ -106,6 +106,7 @@ def test_the_table_of_results_has_answers_and_scores(run):
     assert 0.5 < one(run, "auc", "first model", "test") < 1
 
 
+@pytest.mark.slow
 def test_scores_are_judged_by_weighted_rows(fit, folder):
     weighed = 'drop = "last_year"\nweights = "age"\nlargest_weight = 120'
     run, _, _ = fit("weighed", replace=('baseline = "last_year"', weighed))
@@ -132,6 +133,7 @@ def test_other_goals_after_impossible_ones_train_nothing(fit):
     assert {progress.part for progress in told} == {"logistic regression", "naive Bayes"}
 
 
+@pytest.mark.slow
 def test_margins_for_new_rows_stand_in_the_result_and_the_report(fit):
     run, _, _ = fit("margins", '"recall >= 0.6"', "confidence = 0.8")
     result = run.result()
@@ -150,6 +152,7 @@ def test_margins_for_new_rows_stand_in_the_result_and_the_report(fit):
     assert again.result().goals[0].margin.value > 0.5
 
 
+@pytest.mark.slow
 def test_without_a_confidence_goals_are_just_met(fit):
     run, _, _ = fit("plain", '"recall >= 0.6"', 'confidence = "none"')
     assert run.result().goals[0].margin is None
@@ -157,6 +160,7 @@ def test_without_a_confidence_goals_are_just_met(fit):
     assert run.model().margins_ == ()
 
 
+@pytest.mark.slow
 def test_a_confidence_that_is_out_of_reach_is_said_and_the_fit_goes_on(fit):
     run, said, _ = fit("part", '"recall >= 0.75", "false_positive_rate <= 0.3"', "confidence = 0.999")
     assert any("not with a confidence of 0.999 on new rows" in line for line in said)
@@ -190,6 +194,7 @@ def test_decisions_that_look_at_columns_read_them_from_the_file(run, folder):
     assert set(said.read_text().split()[1:]) == {"yes", "no"}
 
 
+@pytest.mark.slow
 def test_lightgbm_trains_where_it_is_installed(fit):
     pytest.importorskip("lightgbm")
     trees = 'models = [{ name = "lightgbm", parameters = { n_estimators = 20, num_leaves = 7 } }]'
@@ -215,6 +220,7 @@ def tail(run, tmp_path_factory):
     return rebalance_run(run, **asked, output=tmp_path_factory.mktemp("elsewhere") / "tail")
 
 
+@pytest.mark.slow
 def test_the_command_of_a_run_chosen_anew_says_all_that_was_asked(run, tail, tmp_path):
     told = ["counterpoise rebalance run --output tail --alpha 0.5 --budget 0.005 --decision sticky"]
     assert tail.result().commands == told
@@ -224,6 +230,7 @@ def test_the_command_of_a_run_chosen_anew_says_all_that_was_asked(run, tail, tmp
     assert open_run(other).model().groups_.by == ()
 
 
+@pytest.mark.slow
 def test_the_report_of_a_budget_has_the_aimed_bound_and_says_what_the_goals_cost(tail):
     model = tail.model().rebalance(confidence=None)  # the frontier is without margins
     rows = [row for row in tail.results().where(quantity="frontier value") if row.settings.startswith("goal 1")]
@@ -245,6 +252,7 @@ def test_the_goals_file_of_a_mixture_chosen_anew_fits_from_its_own_folder(tail):
     assert again.model().value_ == pytest.approx(tail.model().value_, abs=2e-4)
 
 
+@pytest.mark.slow
 def test_margins_of_a_run_count_persons(folder):
     frame = loans(400, random_state=0)[0]
     repeated = frame.loc[frame.index.repeat(5)].assign(person=np.repeat(np.arange(400), 5))
@@ -264,6 +272,7 @@ def test_margins_of_a_run_count_persons(folder):
     assert again.margins_[0].standard_error > 1.8 * other.standard_error
 
 
+@pytest.mark.slow
 def test_a_run_with_a_goal_that_compares_ratios_is_saved_and_watched(folder):
     apart = "max_difference(precision, by=sex) <= 0.3"
     text = FILE.format(goals=f'{RECALL}, "{apart}"', more="", parameters=', by = ["sex"]')

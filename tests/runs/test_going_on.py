@@ -25,6 +25,7 @@ def fit_afresh(path, run):
     fit_run(path, output=fresh)
 
 
+@pytest.mark.slow
 def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_rounds(goals_file, tmp_path):
     path = goals_file(replace={'"recall >= 0.5"': '"recall >= 0.99", "positive_rate <= 0.1"'})
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
@@ -39,6 +40,7 @@ def test_impossible_goals_pass_through_and_other_goals_go_on_from_the_same_round
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 
 
+@pytest.mark.slow
 def test_a_fit_that_stopped_at_its_end_meets_the_goals_that_are_asked_for_now(goals_file, tmp_path):
     fit_run(goals_file(), output=tmp_path / "run")
     (tmp_path / "run" / DONE).unlink()  # as if it had been stopped after its model was written
@@ -94,6 +96,7 @@ def test_a_disk_that_is_full_while_rounds_are_kept_is_one_sentence(goals_file, t
     assert fit_run(goals_file(), output=tmp_path / "run").summary().error < 0.5
 
 
+@pytest.mark.slow
 def test_another_alpha_goes_on_from_the_same_rounds(goals_file, tmp_path):
     def stop(progress):
         if progress.done == 5:
@@ -109,6 +112,7 @@ def test_another_alpha_goes_on_from_the_same_rounds(goals_file, tmp_path):
     assert numbers(tmp_path / "run") == numbers(tmp_path / "fresh")
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_a_run_that_goes_on_to_the_same_result(goals_file, tmp_path):
     def stop(progress):
         if progress.done == 5:

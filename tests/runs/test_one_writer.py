@@ -201,6 +201,7 @@ def test_a_mixture_chosen_anew_is_no_fit_of_the_same_settings(run, small, tmp_pa
     assert again.settings == run.settings
 
 
+@pytest.mark.slow
 def test_whatever_is_written_into_a_run_folder_waits_for_its_turn(run, loans_folder):
     seen = []
     with watch_changes(lambda what, path: seen.append(f"{what} {path.name}")):

@@ -147,6 +147,7 @@ def test_what_is_no_metric_is_refused(define, name, error, text):
         register_metric(define, name=name)
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_it_from_a_file_that_its_user_names(tmp_path, capsys):
     rng = np.random.default_rng(0)
     income, sex = rng.normal(size=300), np.tile(["F", "M"], 150)

@@ -114,6 +114,7 @@ def test_a_folder_that_holds_something_is_refused_before_any_work(run, packed):
         write_pack(run, packed.folder / "not" / "there")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped", [("write", "audit.json"), ("rename", "out")])
 def test_a_full_disk_leaves_nothing(run, tmp_path, stopped):
     def fail(what, path):
@@ -125,6 +126,7 @@ def test_a_full_disk_leaves_nothing(run, tmp_path, stopped):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_removed_by_the_next(run, tmp_path):
     left = tmp_path / ".out.0a1b2c3d.part"
     left.mkdir()
@@ -135,6 +137,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(run, tmp_path):
     assert len(list(packed.folder.iterdir())) == len(packed.files)
 
 
+@pytest.mark.slow
 def test_alternatives_of_a_run_are_beside_the_deployed_model(run, capsys, tmp_path):
     found = alternatives_run(run, n_points=3)
     assert found.incumbent.name == "incumbent: the deployed model"

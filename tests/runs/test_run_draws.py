@@ -97,6 +97,7 @@ def test_a_rebalanced_run_and_one_made_again_keep_the_key(run, loans_folder, tmp
     assert key_of_run(fit_run(tmp_path / "goals.toml", output=tmp_path / "again")) == key_of_run(run)
 
 
+@pytest.mark.slow
 def test_models_of_a_pool_draw_with_secret_keys_too(loans_folder, tmp_path):
     (tmp_path / "goals.toml").write_text(POOL.replace("{folder}", str(loans_folder)))
     first, second = (fit_run(tmp_path / "goals.toml", output=tmp_path / name).model() for name in ("first", "second"))

@@ -51,6 +51,7 @@ RULES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rounds", "rules"])
 def test_the_errors_of_models_are_weighted_as_that_of_their_mixture_is(method, run, loans_folder, tmp_path):
     """The mixture draws them by their shares: its expected error is theirs, by their shares."""

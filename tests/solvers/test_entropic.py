@@ -18,6 +18,7 @@ def random_losses(seed):
     return rng.normal(size=(n_samples, n_models))
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10_000), alpha=st.floats(0.02, 1.0), beta=st.sampled_from([0.3, 3.0, 30.0, 300.0]))
 def test_value_and_weights_agree_with_cvxpy(seed, alpha, beta):
     losses = random_losses(seed)

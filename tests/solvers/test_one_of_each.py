@@ -8,7 +8,7 @@ import pytest
 from counterpoise.solvers.one_of_each import choose_one_of_each
 from tests.tiers import some_fast
 
-_A_BATCH = 100
+_A_BATCH = 40
 
 
 def random_lists(seed):

@@ -52,6 +52,7 @@ def random_case(seed: int) -> Case:
     return Case(X, weights, constants, float(rng.choice([1e-3, 1e-2, 0.1])), start)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6))
 @example(105)  # where a price on what is exceeded buys a little of it
 def test_every_step_stays_inside_the_constraints_and_never_raises_the_objective(seed):
@@ -77,6 +78,7 @@ def test_the_bounds_of_a_convex_program_bracket_its_optimum(seed):
     assert step.value <= step.lower + step.gap + 1e-9  # ramps lie below their bounds
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6))
 @settings(max_examples=15)
 def test_the_last_convex_program_is_solved_to_the_tolerance(seed):

@@ -36,6 +36,7 @@ def every_cut(problem, scores):
         yield sums[0], sums[1:], len(set(above[counts].tolist())) < 2
 
 
+@pytest.mark.slow
 def test_the_best_cut_is_that_of_a_search_through_all_thresholds():
     rng = np.random.default_rng(0)
     n_held = 0
