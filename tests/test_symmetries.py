@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 import counterpoise as cp
 from counterpoise import Stopping
 from counterpoise.learners import HistogramTree
+from tests.tiers import some_fast
 
 RNG = np.random.default_rng(3)
 N = 400
@@ -83,7 +84,7 @@ def told(model):
     return [model.value_, *(check.value for check in model.check_goals())]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some_fast(CASES, 6))
 def test_the_positive_class_may_be_the_first_one(name):
     plain = fitted(name)
     turned = fitted(name, np.where(IS_YES, "a", "b"), pos_label="a")
@@ -96,7 +97,7 @@ def groups_of(model):
     return {"sensitive_features": {"sex": SEX}} if getattr(model, "by", ()) else {}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some_fast(CASES, 6))
 def test_names_of_groups_do_not_matter(name):
     other = np.where(SEX == "F", "z", "a")
     goals = [goal.replace("sex=F", "sex=z").replace("sex=M", "sex=a") for goal in CASES[name][1].goals]
@@ -108,14 +109,15 @@ def test_names_of_groups_do_not_matter(name):
             assert two.thresholds["sex=a"] == pytest.approx(one.thresholds["sex=M"])
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "a rate, AdaLPBoost"])
+@pytest.mark.parametrize("name", some_fast([name for name in CASES if name != "a rate, AdaLPBoost"], 6))
 def test_the_order_of_goals_does_not_matter(name):
     plain, other = fitted(name), fitted(name, goals=CASES[name][1].goals[::-1])
     one, two = told(plain), told(other)
     np.testing.assert_allclose(sorted(one), sorted(two), atol=2e-3)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "folds"])  # which are drawn of the rows
+# Folds are drawn of the rows.
+@pytest.mark.parametrize("name", some_fast([name for name in CASES if name != "folds"], 6))
 def test_a_weight_is_so_many_rows_in_goals_and_objective(name):
     weighted, rows = fitted(name, weights=TIMES.astype(float)), np.repeat(np.arange(N), TIMES)
     given = {"sensitive_features": {"sex": SEX[rows]}}

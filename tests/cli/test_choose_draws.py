@@ -8,6 +8,7 @@ from tests.cli.loan_tables import GOALS, loans
 DRAWN = {"alpha": 0.5, "decision": "sticky", "confidence": None}
 
 
+@pytest.mark.slow
 def test_what_is_told_of_chosen_rules_does_not_depend_on_their_key(tmp_path):
     loans(2000).to_csv(tmp_path / "loans.csv", index=False)
     asked = {"target": "paid", "scores": ["p"], "by": ["sex"], "goals": GOALS, **DRAWN}
@@ -20,6 +21,7 @@ def test_what_is_told_of_chosen_rules_does_not_depend_on_their_key(tmp_path):
         assert abs(check.value - audit.estimate) < 1e-9
 
 
+@pytest.mark.slow
 def test_the_positive_class_may_be_the_first_one(tmp_path):
     """What is told of drawn rules is told of the class that is positive, whatever it is called."""
     frame, told = loans(2000), {}

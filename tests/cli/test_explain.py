@@ -1,6 +1,7 @@
 """counterpoise explain: why rows of a table are decided as they are, in words and as JSON."""
 
 import json
+import shutil
 
 import pandas as pd
 import pytest
@@ -19,12 +20,19 @@ parameters = { by = "size" }
 """
 
 
+@pytest.fixture(scope="module")
+def fitted(fitted, tmp_path_factory):
+    """Return a copy of that folder with a run that decides by one rule; nobody writes there."""
+    folder = tmp_path_factory.mktemp("explained") / "work"
+    shutil.copytree(fitted, folder)
+    (folder / "one.toml").write_text(ONE_RULE)
+    assert main(["fit", str(folder / "one.toml"), "-o", str(folder / "one"), "--quiet"]) == 0
+    return folder
+
+
 @pytest.fixture
-def run(here, capsys):
-    """Return the folder with a run that decides by one rule."""
-    (here / "one.toml").write_text(ONE_RULE)
-    assert main(["fit", "one.toml", "--quiet"]) == 0
-    capsys.readouterr()
+def run(here):
+    """Return a copy of the folder with that run, made the current one."""
     return here
 
 

@@ -36,6 +36,7 @@ def test_numbers_are_added_to_a_ratio():
     assert parse_goal("precision - 0.25 + 0.5 >= 0.5") == (precision("train") + 0.25 >= 0.5)
 
 
+@pytest.mark.slow
 def test_a_goal_on_hundreds_of_groups_survives_printing_and_parsing():
     goal = sum(recall(Dataset("train").where(group=number)) for number in range(400)) >= 300
     assert parse_goal(str(goal)) == goal

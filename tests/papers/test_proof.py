@@ -21,6 +21,7 @@ def test_rates_of_a_simulated_population_are_those_of_many_rows():
     assert goal.evaluate(decisions, table).value == pytest.approx(ndtr(1.5 - 0.8))
 
 
+@pytest.mark.slow
 def test_goals_are_tighter_than_what_the_rule_of_least_error_has_and_some_are_proven():
     known = simulated.Population.draw(np.random.default_rng(1))
     assert len(known.goals(simulated.KINDS["three together"])) == 3

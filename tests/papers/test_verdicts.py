@@ -5,6 +5,7 @@ import pytest
 from papers import verdicts
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (verdicts.FOLDER / "vadaboost" / "results.parquet").exists(), reason="needs the stored tables")
 def test_the_page_has_the_verdicts_of_the_stored_tables():
     found = verdicts.verdicts()

@@ -13,6 +13,7 @@ from counterpoise.report.page import write_page
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which drives the browser")
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium"),
     pytest.mark.filterwarnings("ignore"),  # of libraries, on their way out
 ]

@@ -172,6 +172,7 @@ def test_the_cost_is_told(tmp_path, ours, first, told):
     assert told in page_of(write_folder(tmp_path, rows, {}, {"alpha": ALPHA})).text
 
 
+@pytest.mark.slow
 def test_what_a_user_wrote_is_only_text(run_folder):
     def spoil(words):
         for entries in words.values():

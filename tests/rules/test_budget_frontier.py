@@ -67,6 +67,7 @@ def test_a_frontier_of_models_has_the_aimed_bound_and_the_tightest_that_any_mixt
     assert np.isnan(tradeoff(trees, goal, [found[0].bound + STEP])[0].value)
 
 
+@pytest.mark.slow
 def test_a_frontier_of_class_rules_is_what_choosing_with_each_bound_finds():
     known = known_rows(*drawn_rows(0, 200, 3))
     goals = as_goals(["recall(of=0) >= 0.5"])

@@ -467,6 +467,7 @@ def test_a_total_is_about_the_rows_of_fit_and_no_goal_for_a_batch():
     assert model.rebalance(goals=()).predict(X, top=10).sum() == 10
 
 
+@pytest.mark.slow
 def test_rows_move_between_many_groups_until_the_goals_hold():
     rng = np.random.default_rng(0)
     names = np.array([f"g{number:02d}" for number in range(8)])

@@ -67,6 +67,7 @@ def offered(error):
     return zip(error.nearest_bounds.items(), map(parse_goal, texts), strict=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [41, 118])  # where a pool of rules did not hold the nearest bound
 def test_bounds_offered_for_thresholds_can_be_typed_in_and_not_tightened(seed):
     problem = random_problem(seed)
@@ -102,6 +103,7 @@ def test_the_least_joint_change_is_that_of_a_program_over_every_rule():
     assert n_joint >= 4
 
 
+@pytest.mark.slow
 def test_the_nearest_bound_of_a_ratio_is_that_of_a_program_over_all_models_of_a_pool():
     worst, n_bounds = 0.0, 0
     for seed in range(25):

@@ -33,6 +33,7 @@ def excess(model):
     return alarms - (1 - np.sqrt(1 - recall)) ** 2
 
 
+@pytest.mark.slow
 def test_a_floor_of_one_threshold_is_met_by_one_rule_where_draws_follow_the_noise_of_the_rows():
     """Of probabilities no mixture is better than one threshold: what it gained by choice is lost elsewhere."""
     lost = []

@@ -24,6 +24,7 @@ def asked(*goals, parameters=""):
     return TEXT.format(goals=", ".join(f'"{goal}"' for goal in goals), parameters=parameters)
 
 
+@pytest.mark.slow
 def test_what_was_tried_meets_goals_that_could_not_hold(goals_file, tmp_path):
     with pytest.raises(InfeasibleGoals) as refused:
         fit_run(goals_file(asked("churn <= 0.05")), output=tmp_path / "run")
@@ -34,6 +35,7 @@ def test_what_was_tried_meets_goals_that_could_not_hold(goals_file, tmp_path):
     assert run.model().check_goals()[0].holds
 
 
+@pytest.mark.slow
 def test_what_does_not_help_is_not_offered(goals_file, tmp_path):
     """Looking at sex cannot make a model say what the deployed one says."""
     with pytest.raises(InfeasibleGoals) as refused:

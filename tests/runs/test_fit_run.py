@@ -11,6 +11,7 @@ from counterpoise.metrics import cvar_loss
 from counterpoise.persist import save
 from counterpoise.runs import DataError, RunFolderError, fit_run, open_run
 from counterpoise.runs.data import load_data
+from tests.tiers import slow
 
 POOL = """
 name = "pool"
@@ -124,7 +125,7 @@ def test_a_second_fit_says_that_it_is_done(done):
     assert before == {path.name: path.stat().st_mtime_ns for path in done.folder.iterdir()}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [slow(one) if "goals" in one or one == "pool" else one for one in METHODS])
 def test_every_kind_of_method_fits_and_loads(method, goals_file, tmp_path):
     text = goals_file().read_text().partition("[method]")[0] + "[method]\n" + METHODS[method].format()
     (tmp_path / "goals.toml").write_text(text)

@@ -85,6 +85,7 @@ def test_where_kept_answers_are_damaged_the_models_are_asked_again(run, tmp_path
         assert numbers(again) == numbers(first)
 
 
+@pytest.mark.slow
 def test_the_bar_moves_while_a_pool_is_asked(loans_folder, tmp_path):
     told = []
     (tmp_path / "goals.toml").write_text(POOL.replace("{folder}", str(loans_folder)))

@@ -33,6 +33,7 @@ def run(request, tmp_path_factory, loans_folder):
     return fit_run(path)
 
 
+@pytest.mark.slow
 def test_rules_look_at_a_group_that_is_no_feature(run, loans_folder, tmp_path):
     """The model never sees the column; every answer and every measure of the run is by thresholds of groups."""
     assert run.columns.features == ["age", "income", "job"]

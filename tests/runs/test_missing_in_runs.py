@@ -59,6 +59,7 @@ def test_fit_says_in_a_line_that_words_among_numbers_are_missing(runs):
     assert not any("holds numbers but" in text for end, text in events if end == "parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::counterpoise.runs.reading.WordsAmongNumbers")
 def test_predict_evaluate_and_certify_are_the_same_from_csv_and_parquet(runs, tmp_path):
     folder, found, _ = runs

@@ -14,6 +14,8 @@ from counterpoise.report import pack as packing
 from counterpoise.report import write_pack
 from counterpoise.runs import DataError, RunFolderError, alternatives_run, fit_run, open_run
 
+pytestmark = pytest.mark.slow  # each fits a run, or opens a browser
+
 SETTINGS = """
 confidence = "none"
 goals = [{goal}]

@@ -31,6 +31,7 @@ def write_file(folder, settings):
     return path
 
 
+@pytest.mark.slow
 def test_a_run_is_proven_on_rows_that_no_model_was_trained_on(tmp_path):
     loans(1500, random_state=0)[0].to_csv(tmp_path / "loans.csv", index=False)
     run = fit_run(write_file(tmp_path, "proof = true"))

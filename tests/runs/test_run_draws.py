@@ -255,6 +255,7 @@ def twins(request, tmp_path_factory, loans_folder):
     return [fit_run(folder / "goals.toml", output=folder / name) for name in ("one", "other")]
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_goals_file_have_the_same_results_whatever_their_keys(twins):
     one, other = twins
     assert (one.folder / "draws.key").read_bytes() != (other.folder / "draws.key").read_bytes()

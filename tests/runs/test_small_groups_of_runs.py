@@ -35,6 +35,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_a_run_lists_the_groups_that_goals_leave_out_and_reads_equalities(folder):
     run = fit_run(folder / "goals.toml", output=folder / "run")
     equality, phrase = json.loads((run.folder / "result.json").read_text())["goals"]

@@ -41,6 +41,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_a_run_lists_strata_that_are_left_out(folder):
     run = fit_run(folder / "goals.toml", output=folder / "run")
     plain, average = json.loads((run.folder / "result.json").read_text())["goals"]

@@ -49,6 +49,7 @@ def inside_file(goals_file):
     return write
 
 
+@pytest.mark.slow
 def test_rounds_train_for_goals_on_every_column_and_dataset_and_tell_how_they_stand(
     inside_file, tmp_path, loans_folder
 ):
@@ -97,6 +98,7 @@ def test_an_interrupt_leaves_rounds_that_go_on_to_the_same_result(inside_file, t
     assert resumed == whole
 
 
+@pytest.mark.slow
 def test_goals_out_of_reach_tell_the_nearest_mixture_and_other_goals_train_anew(inside_file, tmp_path):
     path = inside_file("recall >= 0.99", "positive_rate <= 0.1")
     with pytest.raises(InfeasibleGoals, match=r"was found that meets recall.* and positive_rate") as caught:

@@ -34,7 +34,7 @@ def grid(sizes, total, n_points):
     return points[:, ((points >= 0) & (points <= 1)).all(axis=0)]
 
 
-@pytest.mark.parametrize(("n_groups", "n_points"), [(2, 4001), (3, 301)])
+@pytest.mark.parametrize(("n_groups", "n_points"), [(2, 2001), (3, 151)])
 def test_no_point_of_a_grid_is_better(n_groups, n_points):
     rng = np.random.default_rng(n_groups)
     n_met = 0
