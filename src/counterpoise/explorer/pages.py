@@ -243,7 +243,7 @@ def _answers(session: Session) -> Iterator[dict[str, Any]]:
     for setting in _settings(session):
         answer = unmet.get(setting.goals) or session.answer(setting, exact=True)
         if answer["kind"] == "unmet":
-            answer = session.conflict(setting)
+            answer = session.conflict(setting, with_ways=False)  # of the bounds that the file has, the page finds them
         if answer["kind"] == "answer":
             # the loss of every tail of ten rows or more, and the verdicts that the page shows when nothing moves
             lines = tail_lines(session, session.recent(setting), _CURVE)
@@ -253,4 +253,4 @@ def _answers(session: Session) -> Iterator[dict[str, Any]]:
             yield answer | {"goals": [goal | {"held_out": verdict} for goal, verdict in exact], "views": views}
         else:
             unmet[setting.goals] = answer
-            yield answer | {"setting": setting.as_words(), "ways": []}  # whose bounds the file has no answers for
+            yield answer | {"setting": setting.as_words()}

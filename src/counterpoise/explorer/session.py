@@ -328,7 +328,7 @@ class Session:
         with self.lock:
             return self.solve(setting)
 
-    def conflict(self, setting: Setting) -> dict[str, Any]:
+    def conflict(self, setting: Setting, *, with_ways: bool = True) -> dict[str, Any]:
         """Return the goals that conflict and the nearest bounds that can be met, or the answer if all can be met."""
         with self.lock:
             try:
@@ -340,7 +340,7 @@ class Session:
                     return words | {"message": _NOT_MET, "ways": []}
                 ways = [
                     [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
-                    for way in self._ways_out(setting, error)
+                    for way in (self._ways_out(setting, error) if with_ways else [])
                 ]
                 return words | {"message": str(error), "ways": ways}
 

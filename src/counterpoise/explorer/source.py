@@ -115,7 +115,7 @@ def check_model(model: Any) -> Any:
     if len(model.classes_) != 2:  # noqa: PLR2004 - what is shown has a positive class
         raise ValueError(
             f"The explorer needs a model of two classes; this one has {len(model.classes_)}: "
-            f"{model.classes_.tolist()[:10]}."
+            f"{model.classes_.tolist()[:10]}. Move bounds with rebalance(goals=...) instead, or see the report of a run."
         )
     return model.family_.selection_data
 

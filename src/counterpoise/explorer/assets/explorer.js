@@ -116,7 +116,8 @@ function frame(label, xs, ys, { log = false, xName = "", yName = "" } = {}) {
   figure.append(draw("text", { x: 2, y: 11 }, clipped(yName)));
   return { figure, x, y };
 }
-const clipped = (text) => (text.length > 46 ? `${text.slice(0, 45)}…` : text);
+const clipped = (text, most = 46) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+const valuesOf = (group) => group.replaceAll(/(^|, )[^=,]+=/g, "$1"); // of a group, without the names of its columns
 
 function line(x, y, points, style) {
   const known = points.filter((one) => one[0] !== null && one[1] !== null);
@@ -1066,7 +1067,8 @@ class Explorer {
   }
 
   paintPeople() {
-    const { groups, rows } = this.answer.rates, { today, classes } = this.hello, [yes, no] = [classes.positive, classes.negative].map((one) => `“${one}”`);
+    const { groups: every, rows } = this.answer.rates, groups = every.length === 2 ? every.slice(0, 1) : every; // one group is all people
+    const { today, classes } = this.hello, [yes, no] = [classes.positive, classes.negative].map((one) => `“${clipped(one, 24)}”`);
     const beside = [["today", today], ["as fitted", this.fitted && !this.isStart(this.answer.setting) && this.fitted !== this.answer ? this.fitted.rates.groups : null]]
       .filter(([, others]) => others).map(([name, others]) => [name, new Map(others.map((one) => [one.group, this.people(one)]))]);
     const body = this.panels.people.body, named = (value) => (value === null ? "–" : count(value));
@@ -1094,7 +1096,7 @@ class Explorer {
       el("div", { class: "changes", "aria-live": "polite" }, changes),
       table("Decisions by group, of 1,000 people", ["group", ...columns.map(([name], place) => (place === 1 ? [name, "total"] : name))], groups.map((one) => {
         const own = this.people(one);
-        return [el("tr", { class: "numbers" }, el("th", { scope: "row" }, one.group === "all" ? "all people" : one.group, el("small", {}, `${count(one.rows)} people`)),
+        return [el("tr", { class: "numbers" }, el("th", { scope: "row", title: one.group }, one.group === "all" ? "all people" : clipped(valuesOf(one.group), 60), el("small", {}, `${count(one.rows)} people`)),
           columns.map(([, value], place) => el("td", { class: place === 1 ? "total" : null }, named(value(own)), beside.map(([name, others]) => el("small", {}, `${name} ${named(others.has(one.group) ? value(others.get(one.group)) : null)}`))))),
           el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length + 1 }, this.peopleBar(own)))];
       })),
@@ -1190,8 +1192,8 @@ class Explorer {
       draw("text", { x: 0, y: 12 }, name));
     groups.forEach((one, place) => {
       const y = 28 + 18 * place, rate = one.rates[name];
-      const values = one.group.replaceAll(/(^|, )[^=,]+=/g, "$1"); // the columns are named in the table
-      figure.append(draw("text", { x: 116, y: y + 4, "text-anchor": "end" }, draw("title", {}, one.group), values.length > 18 ? `${values.slice(0, 17)}…` : values));
+      const values = valuesOf(one.group); // the columns are named in the table
+      figure.append(draw("text", { x: 116, y: y + 4, "text-anchor": "end" }, draw("title", {}, one.group), clipped(values, 18)));
       figure.append(draw("line", { class: "grid", x1: x(0), x2: x(1), y1: y, y2: y }));
       if (!rate) return;
       if (rate[1] !== null) figure.append(draw("line", { class: "ink", x1: x(rate[1]), x2: x(rate[2]), y1: y, y2: y }));
@@ -1396,6 +1398,16 @@ class Grid {
 
   answer(setting) { return this.answers[this.settings.indexOf(this.own(setting))]; }
 
+  ways(setting) { // for each goal the nearest bound that this file has a result for, all else kept
+    const own = this.own(setting), { setting: asked } = this.answer(setting);
+    return own.goals.flatMap((goal, place) => {
+      const met = this.answers.filter((one, at) => one.kind === "answer" && this.settings[at].goals[place].on && same(this.differences(this.settings[at], own), [place]));
+      if (!met.length) return [];
+      const { text, bound } = met[nearestPlace(met.map((one) => one.setting.goals[place].bound), goal.bound)].setting.goals[place];
+      return [[{ goal: asked.goals[place].text, instead: text, bound }]];
+    });
+  }
+
   differences(one, other) { // where two settings differ: the tail as -1, goals by their places; the bound of a goal that is off does not count
     const boundOf = (goal) => (goal.on ? goal.bound : null);
     const goals = one.goals.map((goal, place) => (boundOf(goal) === boundOf(other.goals[place]) ? null : place));
@@ -1429,7 +1441,7 @@ class StaticTransport {
     const reply = (words) => setTimeout(() => this.receive(JSON.stringify({ seq, ...words })));
     if (!answer) reply({ type: "refused", message: "This file has no result for this setting." });
     else if (type === "view") reply({ type, view, segments: [], points: [], ...answer.views?.[view] });
-    else reply({ type: "answer", exact: message.exact, ...answer });
+    else reply({ type: "answer", exact: message.exact, ...answer, ...(answer.kind === "answer" ? {} : { ways: this.grid.ways(message.setting) }) });
   }
 
   onState(arrived) { this.arrived = arrived; }
