@@ -391,7 +391,7 @@ def test_a_link_that_cannot_be_answered_shows_the_start_and_says_why(server, pag
 def test_the_widget_is_mounted_in_a_notebook_page(page):
     """A page that has what a notebook gives a widget: an element, and a model that sends and keeps values."""
     conversation = Conversation(session("score"))
-    page.expose_function("kernel", lambda text: conversation.hello() if text == "hello" else conversation.reply(text))
+    page.expose_function("kernel", lambda text: conversation.hello if text == "hello" else conversation.reply(text))
     page.route(
         "http://notebook.test/", lambda route: route.fulfill(body="<div id=cell></div>", content_type="text/html")
     )

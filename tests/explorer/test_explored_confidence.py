@@ -175,7 +175,7 @@ def test_a_model_that_mixes_has_no_margins_and_the_page_says_why():
     ):
         own = session(kind)
         assert own.start.confidence is None
-        assert why in json.loads(Conversation(own).hello())["why_no_margins"]
+        assert why in json.loads(Conversation(own).hello)["why_no_margins"]
         asked = {"type": "set", "seq": 4, "setting": own.start.as_words() | {"confidence": 0.9}}
         refused = json.loads(Conversation(own).reply(json.dumps(asked)))
         assert (refused["type"], refused["field"], refused["seq"]) == ("refused", "confidence", 4)
@@ -241,7 +241,7 @@ def test_a_drag_is_answered_while_margins_are_computed_and_they_never_overwrite_
 def test_a_page_says_that_what_is_moved_is_not_proven():
     own = session_with(Proof(0.8), goals=["recall >= 0.4", "false_positive_rate <= 0.6"])
     assert own.start.confidence == 0.8
-    notes = json.loads(Conversation(own).hello())["notes"]
+    notes = json.loads(Conversation(own).hello)["notes"]
     assert notes[-1].startswith("This model was fitted with a proof. Whatever you move gets margins")
     proof = own.parts.estimator.proof_
     price = own.answer(own.start, exact=True)["margins"]["price"]

@@ -173,7 +173,7 @@ def test_a_goal_on_deferred_rows_says_what_to_do_on_the_page():
     talk = Conversation(session())
     asked = {"type": "read", "text": "defer_rate <= 0.1", "setting": {"alpha": 0.5}}
     told = json.loads(talk.reply(json.dumps(asked)))
-    assert told["message"].endswith("no row is deferred. Allow deferral below the goals, then add it.")
+    assert told["message"].endswith("no row is deferred. Allow deferral under Details, then add it.")
     asked["setting"] |= {"defer": 0.2}
     assert json.loads(talk.reply(json.dumps(asked)))["goal"]["text"] == asked["text"]
 

@@ -191,7 +191,8 @@ def asset(name: str) -> bytes:
 def describe(session: Session) -> dict[str, Any]:
     """Return title, classes, metrics, datasets with their columns, and the setting that the model was chosen for."""
     parts = session.parts
-    tables = parts.selection_data.answers.tables
+    tables, rates = parts.selection_data.answers.tables, {*METRICS, *RATIOS, COST, TOTAL}
+    is_proof = isinstance(getattr(parts.estimator, "confidence", None), Proof) and session.start.confidence is not None
     return {
         "title": parts.title,
         "kind": "rules" if session.has_scores else "models",
@@ -208,24 +209,14 @@ def describe(session: Session) -> dict[str, Any]:
         "by": session.columns,
         "why_no_margins": why_no_margins(parts.estimator),
         "can_defer": session.has_scores,
-        "metrics": [
-            one._asdict() | {"is_ratio": one.name in RATIOS}
-            for one in catalogue()
-            if one.name in {*METRICS, *RATIOS, COST, TOTAL}
-        ],
+        "metrics": [one._asdict() | {"is_ratio": one.name in RATIOS} for one in catalogue() if one.name in rates],
         "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
         "words": [*(one.name for one in catalogue() if one.name.isidentifier()), *ALIASES],
         "reserved": list(RESERVED),
-        "confidence": parts.confidence,
-        "notes": [*parts.notes, *([_ONE_RULE] if session.decides_by_one_rule else []), *_note_of_proof(session)],
+        "notes": [*parts.notes, *([_ONE_RULE] if session.decides_by_one_rule else []), *([_PROOF] if is_proof else [])],
         "most": {"goals": MOST_GOALS, "by": MOST_COLUMNS},
         "least_alpha": session.least_alpha,
     }
-
-
-def _note_of_proof(session: Session) -> list[str]:
-    is_proof = isinstance(getattr(session.parts.estimator, "confidence", None), Proof)
-    return [_PROOF] if is_proof and session.start.confidence is not None else []
 
 
 def _start(session: Session) -> dict[str, Any]:
@@ -397,12 +388,9 @@ class Conversation:
     def __init__(self, session: Session, exporter: Exporter | None = None) -> None:
         self.session, self.exporter = session, exporter or Exporter(session)
 
+    @cached_property
     def hello(self) -> str:
         """Return the first message to a page."""
-        return self._hello
-
-    @cached_property
-    def _hello(self) -> str:
         return as_json({"type": "hello", **describe(self.session), "exports": list(self.exporter.kinds)})
 
     def replies(self, message: Message) -> Iterator[str | None]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
-from counterpoise.explorer.setting import goal_key, number, numbers
+from counterpoise.explorer.setting import Recent, goal_key, number, numbers
 from counterpoise.explorer.solving import MixtureRates
 from counterpoise.goals import Goal, Table
 from counterpoise.goals.binding import Views
@@ -58,7 +58,7 @@ class DisclosureGuard:
     ) -> None:
         self._choice, self._held_out, self._classes = choice, held_out, classes
         self._own = {goal_key(goal) for goal in own}
-        self._reasons: dict[str, str] = {}
+        self._reasons = Recent(_MOST_REASONS)
 
     def check(self, goal: Goal) -> None:
         """Refuse a goal that the user adds, if it is about few rows."""
@@ -70,10 +70,8 @@ class DisclosureGuard:
         """Return why a goal is hidden; an empty text where it is not."""
         name = goal_key(goal)
         if name not in self._reasons:
-            if len(self._reasons) > _MOST_REASONS:
-                self._reasons.clear()
             self._reasons[name] = self._find_reason(goal)
-        return self._reasons[name]
+        return self._reasons[name]  # type: ignore[no-any-return]
 
     def _find_reason(self, goal: Goal) -> str:
         """Check the selection rows, and held-out rows that have what the goal needs."""

@@ -24,7 +24,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         self._exporter = exporter
         conversation = Conversation(exporter.session, exporter)
         self._client = Client(conversation, SolveWorkers.start(), self._send_text)
-        self._hello = conversation.hello()
+        self._hello = conversation.hello
         self.on_msg(self._receive)
 
     @property

@@ -18,7 +18,6 @@ from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting, SettingGoal
 from counterpoise.explorer.source import session_of_model, session_of_run
 from counterpoise.explorer.views import show_view, tail_lines
-from counterpoise.goals import Table
 
 
 def explore_run(
@@ -69,20 +68,9 @@ def explore_run(
 
 
 def explore(
-    model: Any,
-    X: Any = None,
-    y: ArrayLike | None = None,
-    *,
-    sensitive_features: Any = None,
-    baseline: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    largest_weight: float | None = None,
-    largest_value: float | Mapping[str, float] | None = None,
-    datasets: Mapping[str, Table] | None = None,
-    confidence: float = 0.95,
-    output: str | Path | None = None,
+    model: Any, X: Any = None, y: ArrayLike | None = None, *, output: str | Path | None = None, **held_out: Any
 ) -> Any:
-    """Explore a fitted model in a notebook: move the tail and the bounds of its goals, and watch the trade-off.
+    """Explore a fitted model in a notebook: move the bounds of its goals, and watch who gets which decision.
 
     Parameters
     ----------
@@ -91,13 +79,13 @@ def explore(
         which is explored with its own test rows and confidence: pass only ``output`` with it.
     X, y : held-out rows and labels, optional
         Rows that took no part in fitting or choosing. Verdicts and rates by group are computed on them.
-    sensitive_features, baseline, sample_weight, largest_weight, largest_value, datasets
-        What belongs to these rows, as for ``Table``.
-    confidence : float in (0, 1), default=0.95
-        The confidence of verdicts on goals that carry none.
     output : path, optional
         A folder that the page may export model files to, and reports of a run. Default: none; ``widget.model()``
         returns the model.
+    **held_out : optional
+        What belongs to these rows, as for ``Table``: ``sensitive_features``, ``baseline`` (decisions of the deployed
+        model), ``sample_weight``, ``largest_weight``, ``largest_value``; ``datasets``, held-out rows of other datasets
+        that goals use; and ``confidence`` (default 0.95), that of verdicts on goals that carry none.
 
     Returns
     -------
@@ -120,12 +108,9 @@ def explore(
         raise ModuleNotFoundError(
             f'In a notebook the explorer needs {error.name}, which is missing: pip install "counterpoise[notebook]"'
         ) from error
-    rows: dict[str, Any] = {"X": X, "y": y, "sensitive_features": sensitive_features, "baseline": baseline}
-    rows |= {"sample_weight": sample_weight, "largest_weight": largest_weight, "largest_value": largest_value}
-    rows |= {"datasets": datasets}
     if isinstance(model, (str, Path)):
-        return ExplorerWidget(_of_run(Path(model), output, rows))
-    return ExplorerWidget(Exporter(session_of_model(model, **rows, confidence=confidence), output))
+        return ExplorerWidget(_of_run(Path(model), output, {"X": X, "y": y, **held_out}))
+    return ExplorerWidget(Exporter(session_of_model(model, X, y, **held_out), output))
 
 
 def _of_run(folder: Path, output: str | Path | None, rows: Mapping[str, Any]) -> Any:

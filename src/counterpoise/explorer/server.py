@@ -152,7 +152,7 @@ async def _talk(websocket: WebSocket, conversation: Conversation, workers: Solve
     clients.add(client)
     writer = asyncio.create_task(_write(websocket, outgoing))
     try:
-        send(conversation.hello())
+        send(conversation.hello)
         why = await _listen(websocket, client, outgoing)
     finally:
         client.leave()

@@ -1,7 +1,7 @@
 """A session: models with their scores or predictions in memory, which answers a setting in tens of milliseconds."""
 
 import math
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +14,7 @@ from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predict
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, UNREADABLE, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.margins import describe_margins, tightened
 from counterpoise.explorer.setting import (
+    Recent,
     Setting,
     SettingGoal,
     goal_key,
@@ -44,10 +45,10 @@ from counterpoise.explorer.state import (
     state_of,
     why_no_margins,
 )
-from counterpoise.goals import Goal, GoalCheck, InfeasibleGoals
+from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
 from counterpoise.goals.bound_goals import goal_range
-from counterpoise.goals.parsing import refuse_deferral
+from counterpoise.goals.parsing import uses_deferral
 from counterpoise.goals.terms import BadColumn, Pairs
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
@@ -76,15 +77,6 @@ def why_not_least(result: Any, model: Any) -> str:
 _PAIRED = "decisions are drawn, so whether a row and its twin differ is known on the selection rows only"
 
 
-def refuse_deferral_here(goal: Goal, *, can_defer: bool) -> None:
-    """Refuse a goal on deferred rows where no row can be deferred, and say what to do on the page."""
-    try:
-        refuse_deferral([goal])
-    except ValueError as error:
-        way = "Allow deferral below the goals, then add it." if can_defer else "This model decides every row."
-        raise ValueError(f"The goal {goal} uses deferred rows, but no row is deferred. {way}") from error
-
-
 def standing(goal: Goal, rates: Any) -> dict[str, Any]:
     """Return the value of a goal on the selection rows, and whether it holds."""
     try:
@@ -94,14 +86,10 @@ def standing(goal: Goal, rates: Any) -> dict[str, Any]:
     except ValueError as error:
         return {"note": str(error)}
     words = {"value": number(check.value), "bound": number(check.bound), "holds": bool(check.holds)}
-    return words | ({"worst": worst_words(check)} if check.worst or check.left_out else {})
-
-
-def worst_words(check: GoalCheck) -> str:
-    """Return of what the value of a goal is, and how many small groups it leaves out: which would reveal few rows."""
-    n_small = len(check.left_out)
+    n_small = len(check.left_out)  # which groups they are would reveal few rows
     small = f"{n_small} small group{'' if n_small == 1 else 's'} left out" if n_small else ""
-    return "; ".join(filter(None, [check.worst, small]))
+    worst = "; ".join(filter(None, [check.worst, small]))
+    return words | ({"worst": worst} if worst else {})
 
 
 def verdict_of(one: GoalAudit) -> dict[str, Any]:
@@ -119,6 +107,7 @@ _MOST_MEMBERS = 40  # of a mixture that are listed
 _MOST_SOLUTIONS = 500  # mixtures: one for each setting, for all pages
 _NOT_MET = "These goals cannot hold together."  # where the nearest bounds would reveal few rows
 _MOST_MOVES = 3  # of bounds that are offered, until one rule meets them
+_MOST_CACHED = 1000  # edges of ranges and other things that stay the same from one setting to another
 _MOST_CHECKED = 100  # goals of which it is known whether the held-out rows can answer them
 
 
@@ -161,7 +150,7 @@ class Session:
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
         self.lock = Lock()  # one setting is solved at a time
-        self._states: OrderedDict[Any, SessionState] = OrderedDict()
+        self._states = Recent(_MOST_STATES)
         self.start = start_of(parts)
         answers = parts.selection_data.answers
         held_out = {} if parts.held_out is None else parts.held_out.tables
@@ -175,9 +164,9 @@ class Session:
         sizes = [tables[TRAIN].n_samples for tables in (answers.tables, held_out) if tables]
         self.least_alpha = min(1.0, self.start.alpha or 1.0, LEAST_ROWS / min(sizes))
         self._refusals: dict[tuple[str, bool], str] = {}
-        self._reaches: dict[str, Bounds] = {}
-        self.cache: dict[Any, Any] = {}  # results of views that hold for many settings
-        self._solutions: OrderedDict[str, BestMixture] = OrderedDict()  # by the setting that rests there
+        self._reaches = Recent(_MOST_CHECKED)
+        self.cache = Recent(_MOST_CACHED)  # results of views that hold for many settings
+        self._solutions = Recent(_MOST_SOLUTIONS)  # by the setting that rests there
 
     @property
     def has_scores(self) -> bool:
@@ -203,10 +192,7 @@ class Session:
         name = setting.by, setting.defer
         if name not in self._states:
             self._states[name] = state_of(self.parts, *name)
-        self._states.move_to_end(name)
-        while len(self._states) > _MOST_STATES:
-            self._states.popitem(last=False)
-        return self._states[name]
+        return self._states[name]  # type: ignore[no-any-return]
 
     def _views(self, *, defers: bool) -> Views | None:
         """Return the held-out rows as rates read them, with a third decision where rows may be deferred."""
@@ -229,7 +215,6 @@ class Session:
         self.check(setting)
         problem, state, name = self.problem(setting), self.state(setting), setting.to_json()
         if name in self._solutions:
-            self._solutions.move_to_end(name)
             return SettingResult(setting, problem, state, self._solutions[name])
         is_own = setting == self.start
         program, is_exact, is_too_much = state.program, is_own or tol <= RELEASED, False
@@ -291,8 +276,6 @@ class Session:
 
     def _remember(self, result: SettingResult) -> SettingResult:
         self._solutions[result.setting.to_json()] = result.solution
-        while len(self._solutions) > _MOST_SOLUTIONS:
-            self._solutions.popitem(last=False)
         return result
 
     def answer(self, setting: Setting, *, exact: bool = False, kept: Sequence[float | None] = ()) -> dict[str, Any]:
@@ -410,8 +393,13 @@ class Session:
                 if counts[name] > max(self._own_counts[name], 1):
                     raise ValueError(f"The goal {one.goal} is already in the list. Move its bound instead.")
                 self.few.check(one.goal)
-                if setting.defer is None:
-                    refuse_deferral_here(one.goal, can_defer=self.has_scores)
+                if setting.defer is None and uses_deferral(one.goal):
+                    way = (
+                        "Allow deferral under Details, then add it."
+                        if self.has_scores
+                        else "This model decides every row."
+                    )
+                    raise ValueError(f"The goal {one.goal} uses deferred rows, but no row is deferred. {way}")
 
     def reach(self, goal: Goal) -> Bounds:
         """Return the range in which the bound of a goal can move; that of amounts follows from the selection rows."""
@@ -422,11 +410,9 @@ class Session:
             return Bounds(max(low, -_BEYOND), min(high, _BEYOND))
         name = goal_key(goal)
         if name not in self._reaches:
-            if len(self._reaches) > _MOST_CHECKED:
-                self._reaches.clear()
             tables = self.parts.selection_data.answers.tables
             self._reaches[name] = goal_range(goal.with_bound(0.0), Views(tables, self.classes))
-        return self._reaches[name]
+        return self._reaches[name]  # type: ignore[no-any-return]
 
     def describe_goal(self, goal: Goal) -> dict[str, Any]:
         """Return the two sides of a goal as texts, and the range in which its bound can move."""
@@ -466,10 +452,8 @@ class Session:
             words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **self.describe_goal(one.goal)}
             price, is_told = next(prices) if one.on else None, not self.few.why(one.goal)
             words["price"] = number(price) if price is not None and is_told else None
-            is_known = price is not None and is_told
-            words["is_free"] = is_known and not is_priced(
-                float(price or 0.0), self.reach(one.goal), result.problem.objective
-            )
+            is_costly = is_priced(float(price or 0.0), self.reach(one.goal), result.problem.objective)
+            words["is_free"] = price is not None and is_told and not is_costly
             words["choice"] = standing(one.goal, rates) if is_told else {"note": HIDDEN}
             goals.append(words | {"held_out": verdict})
         return goals

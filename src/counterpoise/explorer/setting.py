@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -59,6 +60,25 @@ def threshold(value: float) -> float | str:
     if math.isinf(value):
         return "nobody" if value > 0 else "everybody"
     return number(value) or 0.0
+
+
+class Recent(OrderedDict[Any, Any]):
+    """Results that are stored by what they depend on: the last ones that were used."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __getitem__(self, name: Any) -> Any:
+        """Return a result, which then is the last one used."""
+        self.move_to_end(name)
+        return super().__getitem__(name)
+
+    def __setitem__(self, name: Any, result: Any) -> None:
+        """Store a result in place of the one that was not used for longest."""
+        super().__setitem__(name, result)
+        if len(self) > self._most:
+            self.popitem(last=False)
 
 
 MOST_GOALS = 20

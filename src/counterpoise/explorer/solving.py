@@ -3,14 +3,14 @@
 Only starting points are kept from one setting to the next, never results: every result has a lower bound of its own.
 """
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.explorer.setting import goal_key
+from counterpoise.explorer.setting import Recent, goal_key
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio
 from counterpoise.goals.binding import Tally, Views, tally_rates
 from counterpoise.goals.terms import Dataset, Linear
@@ -57,6 +57,15 @@ _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
 
 class Unmet(Exception):  # noqa: N818 - a state, not an error
     """The search has no mixture that meets the goals; ``MixtureProgram.explain`` finds which of them conflict."""
+
+
+@contextmanager
+def unmet() -> Iterator[None]:
+    """Raise ``Unmet`` where the library has no mixture inside the goals."""
+    try:
+        yield
+    except (NoMixture, InfeasibleGoals) as error:
+        raise Unmet from error
 
 
 def scale_of(objective: Risk | Rate | Ratio) -> float:
@@ -129,7 +138,7 @@ class GoalRowCache:
         self.views: Views = self._answers.views()
         self._tally = self._answers.counter(self.views)
         self._counted_rows: set[tuple[Dataset, int]] = set()
-        self._rows_by_goals: OrderedDict[tuple[str, ...], GoalConstraints] = OrderedDict()
+        self._rows_by_goals = Recent(_MOST_BOUND)
 
     def rows(self, goals: tuple[Goal, ...]) -> GoalConstraints | None:
         """Return goals as rows; None where there are none."""
@@ -142,14 +151,20 @@ class GoalRowCache:
         name = tuple(goal_key(goal) for goal in goals)
         if name not in self._rows_by_goals:
             self._rows_by_goals[name] = TalliedGoals.of(goals, self.views).rows(self.count)
-        self._rows_by_goals.move_to_end(name)
-        while len(self._rows_by_goals) > _MOST_BOUND:
-            self._rows_by_goals.popitem(last=False)
-        rows = self._rows_by_goals[name]
+        rows: GoalConstraints = self._rows_by_goals[name]
         for place, goal in enumerate(goals):
             if rows.goals[place].bound != goal.bound:
                 rows = rows.with_bound(place, goal.bound)
         return rows
+
+    def rows_moved_by(self, goals: tuple[Goal, ...], place: int) -> GoalConstraints | None:
+        """Return the rows if another bound of a goal moves the right sides of its own by as much, and nothing else."""
+        rows = self.rows(goals)
+        if rows is None:
+            return None
+        own = rows.rows_of(place)
+        is_moved = not rows.row_slopes[own].any() and all(rows.shares[row] is None for row in own)
+        return rows if is_moved else None
 
     def count(self, rows: Dataset, place: int) -> FloatArray:
         """Return the weight of the rows for which each model, or cut, decides a class."""
@@ -161,12 +176,6 @@ _MEAN = Objective(None, Mean())  # of the rules of a grid, which knows their los
 _EDGE = 1e-9  # gap at which the search for a tightest bound ends, relative to the size of the goal's terms
 _MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
 _MOST_RULES = 60  # that a search begins with
-
-
-def _is_moved_by(rows: GoalConstraints, place: int) -> bool:
-    """Return whether another bound of a goal moves the right sides of its rows by as much, and nothing else."""
-    own = rows.rows_of(place)
-    return not rows.row_slopes[own].any() and all(rows.shares[row] is None for row in own)
 
 
 def _size_of(rows: GoalConstraints, place: int) -> float:
@@ -195,14 +204,12 @@ class ModelProgram:
 
     def solve(self, problem: Problem, tol: float) -> BestMixture:
         """Return the best mixture, or raise ``Unmet``."""
-        try:
+        with unmet():
             selection = self._selection(problem)
             alpha = tail_of(problem.objective)
             if alpha is None or problem.max_models is not None or problem.outlier_fraction > 0:
                 return self._as_the_library(selection, problem)
             return self._of_tail(selection, problem, tol)
-        except (NoMixture, InfeasibleGoals) as error:
-            raise Unmet from error
 
     def explain(self, problem: Problem) -> BestMixture:
         """Return the best mixture if there is one after all, or raise ``InfeasibleGoals``."""
@@ -220,15 +227,13 @@ class ModelProgram:
 
     def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
         """Return the least that a goal can be missed by where all others are met."""
-        rows = self.goal_rows.rows(goals)
-        if rows is None or not _is_moved_by(rows, place):
+        rows = self.goal_rows.rows_moved_by(goals, place)
+        if rows is None:
             return None
         selection = Selection(self.selection_data.losses, self.selection_data.sample_weight, None)
-        try:
+        with unmet():
             program = ModelFamily(selection).excess(rows, place)
             return float(program.solve(_EDGE * _size_of(rows, place)).solution.value)
-        except NoMixture as error:
-            raise Unmet from error
 
     def own_solution(self, model: Any) -> BestMixture:
         """Return the mixture that a fitted model has."""
@@ -279,17 +284,15 @@ class RulesProgram:
         self._tail_losses: Any = None
         self._mean = mean_objective(self.family)
         self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
-        self._paths: OrderedDict[Any, CutPath] = OrderedDict()  # rules with margins, by problem
+        self._paths = Recent(_MOST_PATHS)  # rules with margins, by problem
 
     def solve(self, problem: Problem, tol: float) -> BestMixture:
         """Return the best mixture, or raise ``Unmet``."""
-        try:
+        with unmet():
             limits = self._within_budget(problem)
             if self._is_tail(problem) and self._grid is not None:
                 return self._from_grid(limits, problem, tol)
             return self._generate(limits, problem, tol)
-        except (NoMixture, InfeasibleGoals) as error:
-            raise Unmet from error
 
     def explain(self, problem: Problem) -> BestMixture:
         """Return the best mixture if there is one after all, or raise ``InfeasibleGoals``."""
@@ -313,14 +316,12 @@ class RulesProgram:
 
     def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
         """Return the least that a goal can be missed by where all others are met."""
-        rows = self.goal_rows.rows(goals)
-        if rows is None or not _is_moved_by(rows, place):
+        rows = self.goal_rows.rows_moved_by(goals, place)
+        if rows is None:
             return None
-        try:
+        with unmet():
             program = excess_of(self.family, RuleLimits(self.ranked.cuts, rows), place)
             rules, solution = program.solve(_EDGE * _size_of(rows, place), self._edges)
-        except NoMixture as error:
-            raise Unmet from error
         rules_used = rules.only(solution.mixture > 0)
         self._edges = self._usual.join(rules_used).join(self._edges).only(slice(_MOST_RULES))
         return float(solution.value)
@@ -339,15 +340,12 @@ class RulesProgram:
     def keep_margins(self, problem: Problem, path: CutPath) -> None:
         """Store the rules with margins of a problem."""
         self._paths[_path_name(problem)] = path
-        while len(self._paths) > _MOST_PATHS:
-            self._paths.popitem(last=False)
 
     def with_margins(self, problem: Problem, plain: BestMixture, confidence: float) -> BestMixture:
         """Return the rule whose goals hold on new rows with a confidence, and its margins."""
         if not self.knows_margins(problem):
             self.keep_margins(problem, self.follow_margins(problem, plain))
-        path = self._paths[_path_name(problem)]
-        self._paths.move_to_end(_path_name(problem))
+        path: CutPath = self._paths[_path_name(problem)]
         rule, safe = path.safe_rule(confidence)
         if tail_of(problem.objective) == 1.0 and problem.outlier_fraction == 0:  # without a pass over the rows
             value = float(self.family.mean_losses().of(rule)[0, 0])

@@ -115,7 +115,7 @@ def check_model(model: Any) -> Any:
     if len(model.classes_) != 2:  # noqa: PLR2004 - what is shown has a positive class
         raise ValueError(
             f"The explorer needs a model of two classes; this one has {len(model.classes_)}: "
-            f"{model.classes_.tolist()[:10]}. Move bounds with rebalance(goals=...) instead, or see the report of a run."
+            f"{model.classes_.tolist()[:10]}. Move bounds with rebalance(goals=...), or see a run's report."
         )
     return model.family_.selection_data
 
@@ -136,10 +136,8 @@ def held_out(model: Any, selection_data: Any, table: Table, X: Any, datasets: di
     outputs, uniforms = {}, {}
     for name, own in tables.items():
         if name in rows:
-            outputs[name], uniforms[name] = (
-                member_outputs(model, selection_data, rows[name]),
-                uniforms_of(model, rows[name]),
-            )
+            outputs[name] = member_outputs(model, selection_data, rows[name])
+            uniforms[name] = uniforms_of(model, rows[name])
         else:  # rows of fit, whose outputs are stored
             outputs[name], uniforms[name] = _stored_outputs(selection_data, name), generated(model, own.n_samples)
     return HeldOutRows(tables, outputs, uniforms, X if is_frame(X) else None)
@@ -149,11 +147,9 @@ def member_outputs(model: Any, selection_data: Any, X: Any) -> AnyArray:
     """Return each model's scores or, in a mixture of predictions, whether it predicts the positive class."""
     checked = model.check_predict_input(X)
     outputs = np.asarray(model.pool().ask(checked, checked.shape[0]))
-    return (
-        outputs
-        if isinstance(selection_data, ScoreTable)
-        else np.asarray(outputs == selection_data.answers.positive.place)
-    )
+    if isinstance(selection_data, ScoreTable):
+        return outputs
+    return np.asarray(outputs == selection_data.answers.positive.place)
 
 
 def _stored_outputs(selection_data: Any, name: str) -> AnyArray:

@@ -378,10 +378,7 @@ def columns_of(parts: SessionParts) -> list[str]:
     """Return the columns that rules may use: sensitive columns of few values, and the baseline predictions."""
     if isinstance(parts.selection_data, PoolPredictions):
         return []
-    tables = [
-        parts.selection_data.answers.tables[TRAIN],
-        *([] if parts.held_out is None else [parts.held_out.tables[TRAIN]]),
-    ]
+    tables = [rows.tables[TRAIN] for rows in (parts.selection_data.answers, parts.held_out) if rows is not None]
     few = [name for name in tables[0].sensitive_columns if 1 < len(values_of(tables[0], name) or ()) <= MOST_EXPLORED]
     few = [name for name in few if all(name in table.columns for table in tables)]
     if all(table.baseline is not None for table in tables):

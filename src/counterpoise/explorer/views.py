@@ -28,7 +28,6 @@ _ALPHAS = np.geomspace(0.01, 1.0, 25)
 _SOLVED_ALPHAS = np.geomspace(0.02, 1.0, 8)  # of a curve, at which the mixture is chosen again
 _POINTS = 10  # of a frontier
 _HALVINGS = 20  # of the range of a bound: a millionth of it
-_MOST_CACHED = 1000  # edges of ranges and other things that stay the same from one setting to another
 _ROUNDING = 9  # digits, of the range of a bound, to which solvers find where goals can be met
 _DIGITS = 6  # of the tightest bound, rounded to where it can be met
 _MARGIN = 0.1  # of the range of a frontier that is shown beyond where a goal costs nothing
@@ -91,10 +90,7 @@ def _best(session: Session, setting: Setting, rows: ExplorerRows) -> Steps[list[
 def _once(session: Session, name: Any, find: Steps[_Result]) -> Steps[_Result]:
     """Return a result that is computed in steps, from the cache where it is stored."""
     if name not in session.cache:
-        result = yield from find
-        if len(session.cache) >= _MOST_CACHED:
-            session.cache.clear()
-        session.cache[name] = result
+        session.cache[name] = yield from find
     return cast("_Result", session.cache[name])
 
 

@@ -503,10 +503,15 @@ def has_goals(goals: Any) -> bool:
     return isinstance(goals, (Goal, str)) or any(has_goals(part) for part in goals)
 
 
+def uses_deferral(one: Goal | Rate | Ratio) -> bool:
+    """Return whether a goal or an objective counts deferred rows."""
+    return any(all(count.positive is None for count in term.metric.counts) for term in terms_of(one))
+
+
 def refuse_deferral(expressions: Iterable[Goal | Rate | Ratio]) -> None:
     """Refuse goals and objectives that use deferred rows, for models that decide about all rows."""
     for one in expressions:
-        if any(all(count.positive is None for count in term.metric.counts) for term in terms_of(one)):
+        if uses_deferral(one):
             raise ValueError(
                 f"{one} uses deferred rows, but no row is deferred: set deferral, the loss of a row that a "
                 "person decides about, as in GoalClassifier(deferral=Deferral(0.2)); in a goals file it is a parameter "

@@ -1087,7 +1087,7 @@ class Explorer {
       if (!other || other.all === null || all.all === null) return null;
       const more = (now, then, words) => (now === then ? `as many ${words}` : `${count(Math.abs(now - then))} ${now > then ? "more" : "fewer"} ${words}`);
       return el("p", {}, el("b", {}, name === "today" ? "Against today’s decisions: " : "Against the model as fitted: "),
-        `${more(all.positive, other.positive, `decided ${yes}`)}, ${more(all.all, other.all, "wrong decisions")}`,
+        `${more(all.positive, other.positive, `decided ${yes}`)}, ${more(all.all, other.all, Math.abs(all.all - other.all) === 1 ? "wrong decision" : "wrong decisions")}`,
         ` (${more(all.wrong[0], other.wrong[0], `wrongly ${yes}`)}, ${more(all.wrong[1], other.wrong[1], `wrongly ${no}`)}).`);
     });
     this.brief.textContent = `Of 1,000 people ${named(all.positive)} are decided ${yes}; ${named(all.all)} decisions are wrong.`;
