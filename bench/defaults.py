@@ -216,7 +216,7 @@ def page(rows: list[dict[str, object]]) -> str:
     tails = [tail_line(by, *case) for case, is_measured in cases.items() if is_measured]
     absent = ", ".join(f"{name} at {alpha}" for (name, alpha), is_measured in cases.items() if not is_measured)
     left_out = f" Left out, because not all fits were measured: {absent}." if absent else ""
-    large = [title for title in sets if int(sets[title][0]) >= ENOUGH_ROWS]
+    large = {title: int(n_classes) for title, (n_rows, n_classes) in sets.items() if int(n_rows) >= ENOUGH_ROWS}
     costs = [cost_line(mean, name, large) for name in mixtures]
     n_seeds = len({str(row["seed"]) for row in rows})
     return f"""# The defaults against strong plain models
@@ -236,7 +236,9 @@ Mixtures are at alpha 0.1: what they give up on average for the tail.
 Points of average error at alpha 0.1 above plain {PLAIN}, on the {len(large)} sets of {ENOUGH_ROWS:,} training rows or
 more. The aim, set before the run, is at most {MOST_COST:g} points on average, at most {MOST_COST_OF_A_SET:g} on every
 set, and a tail below plain training's on average. The budget of 0.03 was given before the run and not tuned on these
-sets; with `budget=None` the mixtures solve the papers' problem.
+sets; with `budget=None` the mixtures solve the papers' problem. *A coin* is a control, added later, that the aim does
+not know: {PLAIN} where a fair coin among the classes decides so often that it errs as much as the booster. It looks at
+nothing, so a tail below {PLAIN}'s is the booster's own only where it is below the coin's.
 
 {markdown_table(COST_HEADS, costs)}
 
@@ -262,16 +264,24 @@ before there was a default budget, with an earlier version of the solvers.
 """
 
 
-COST_HEADS = ["booster", "on average", "most", "of the set", "tail, alpha 0.1", PLAIN, "aim"]
+COST_HEADS = ["booster", "on average", "most", "of the set", "tail, alpha 0.1", PLAIN, "a coin", "aim"]
 
 
-def cost_line(mean: dict, name: str, sets: list[str]) -> list[str]:
-    """Return the error of a mixture above plain training's, its tail beside plain training's, and the verdict."""
+def coin_tail(mean: dict, name: str, title: str, n_classes: int) -> float:
+    """Return the tail of plain training where a fair coin among the classes decides so often that it errs as much."""
+    error, tail, fair = mean[PLAIN, "error"][title], mean[PLAIN, "tail 0.1"][title], 1 - 1 / n_classes
+    share = max(0.0, (mean[name, "error"][title] - error) / (fair - error))
+    return (1 - share) * tail + share * fair
+
+
+def cost_line(mean: dict, name: str, sets: dict[str, int]) -> list[str]:
+    """Return the error of a mixture above plain training's, its tail beside its controls', and the verdict."""
     gaps = {title: 100 * (mean[name, "error"][title] - mean[PLAIN, "error"][title]) for title in sets}
     worst, average = max(gaps, key=gaps.get), statistics.fmean(gaps.values())
     ours, plain = (statistics.fmean(mean[model, "tail 0.1"][title] for title in sets) for model in (name, PLAIN))
+    coin = statistics.fmean(coin_tail(mean, name, title, n_classes) for title, n_classes in sets.items())
     is_met = average <= MOST_COST and gaps[worst] <= MOST_COST_OF_A_SET and ours < plain
-    said = [f"{average:.2f}", f"{gaps[worst]:.2f}", worst, f"{ours:.3f}", f"{plain:.3f}"]
+    said = [f"{average:.2f}", f"{gaps[worst]:.2f}", worst, f"{ours:.3f}", f"{plain:.3f}", f"{coin:.3f}"]
     return [name, *said, "met" if is_met else "missed"]
 
 

@@ -1,8 +1,8 @@
 """Ours against every peer, over the same splits, features and tuned model.
 
-A split has disjoint rows of before (for the deployed model), of training, of choice and of test. A method that decides
-by scores has those of one model, tuned and fitted on the training rows, and chooses on the selection rows; one that
-trains has both together. All are judged on the test rows, in expectation over the draws of the methods that draw.
+A split has disjoint rows of before (for the deployed model), to fit, and to test. Methods that decide by scores have
+the same ones: out of fold on the rows to fit, where they choose, and of the model fitted to all of these on test rows.
+One that trains has the rows to fit. All are judged on the test rows, in expectation over the draws of those that draw.
 """
 
 import time
@@ -22,7 +22,7 @@ from papers.comparison.rows import SOURCES, Case, Sizes, case_of
 
 EXPERIMENT = "comparison"
 DATASETS = tuple(SOURCES)
-SIZES, QUICK_SIZES = Sizes(2_000, 20_000, 20_000), Sizes(500, 2_000, 4_000)
+SIZES, QUICK_SIZES = Sizes(2_000, 4_000, 10_000), Sizes(500, 2_000, 4_000)
 N_SEEDS, FULL_SEEDS, QUICK_SEEDS = 10, 20, 2
 METHODS = {method.name: method for method in (*OURS, *PEERS)}
 VALUE, COST, SECONDS, FAILED, MISSING = "value", "cost", "seconds", "failed", "missing"

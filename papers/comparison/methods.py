@@ -44,11 +44,14 @@ class Method(NamedTuple):
     on_scores: bool = False  # chooses by the shared scores; else it trains
     is_ours: bool = False
     needs: str = ""  # the package
+    costly: bool = False  # seconds a bound: asked at the middle one alone
 
     def bounds(self, question: Question) -> tuple[float | None, ...]:
         """Return the bounds at which it is asked; None where it takes none."""
         if question.name not in self.bounded:
             return (None,)
+        if self.costly:
+            return question.bounds[1:2]
         return question.frontier if self.name == OURS_NAME else question.bounds
 
 

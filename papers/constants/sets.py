@@ -11,6 +11,7 @@ from counterpoise.datasets import TableData
 from papers.arrays import AnyArray, FloatArray
 from papers.datasets import load_dataset
 
+_RINGS = (8, 10, 12)  # of abalones: four classes
 _QUANTILES = (0.2, 0.4, 0.6, 0.8)  # numbers become five indicators, as in LIBSVM's a9a
 
 
@@ -53,6 +54,32 @@ def _digits(first: int, second: int) -> Callable[[], tuple[AnyArray, AnyArray]]:
     return rows
 
 
+def _wines() -> tuple[AnyArray, AnyArray]:
+    data = loaded("wine-quality")
+    return data.X, np.clip(data.y, 4, 8)
+
+
+def _abalone() -> tuple[AnyArray, AnyArray]:
+    data = loaded("abalone")
+    return data.X, np.digitize(data.y, _RINGS)
+
+
+def _small_digits() -> tuple[AnyArray, AnyArray]:
+    data = loaded("mnist")
+    blocks = np.asarray(data.X).reshape(-1, 7, 4, 7, 4)  # of 28 by 28 pixels
+    return blocks.mean(axis=(2, 4)).reshape(-1, 49), data.y
+
+
+def _twelve() -> tuple[AnyArray, AnyArray]:
+    from sklearn.datasets import make_classification  # noqa: PLC0415 - heavy
+
+    X, y = make_classification(
+        12_000, 20, n_informative=12, n_classes=12, n_clusters_per_class=1, class_sep=1.3, flip_y=0.02,
+        weights=[0.03] * 4 + [0.11] * 8, random_state=0,
+    )  # fmt: skip
+    return X, y
+
+
 def _tumours() -> tuple[AnyArray, AnyArray]:
     from sklearn.datasets import load_breast_cancer  # noqa: PLC0415 - heavy
 
@@ -70,11 +97,16 @@ SETS: dict[str, Callable[[], tuple[AnyArray, AnyArray]]] = {
     "mnist49": _digits(4, 9),
     "mnist35": _digits(3, 5),
     "tumours": _tumours,
+    "wines": _wines,
+    "abalone": _abalone,
+    "splice": _plain("splice"),
+    "mnist": _small_digits,
+    "12 classes": _twelve,
 }
 
 
 def drawn(name: str, n_rows: int, seed: int) -> tuple[FloatArray, AnyArray]:
-    """Return the features and the labels, 0 or 1, of so many rows of a set, or of all where there are no more."""
+    """Return the features and the labels of so many rows of a set, or of all where there are no more."""
     X, y = SETS[name]()
     rows = np.random.default_rng(seed).permutation(len(y))[:n_rows]
     return np.asarray(X[rows], dtype=np.float64), np.asarray(y[rows])

@@ -52,6 +52,7 @@ _PERCENT = 100.0
 _HIGHEST = 0.2  # test error in Figure 2
 _AT = 0.001  # a rate this near to its bound is at it
 _MOST = 0.9  # of the targets
+MUCH, NEAR = 0.5, 0.05  # points of error that are "much"; of ratio, within which kappa is a proxy
 _NEARLY = 0.95  # of the error of calling nobody positive
 _SIZES = ", ".join(f"{size:,} (`{name}`)" for name, size in SIZES.items())
 _BASELINE = f"regularization={REGULARIZATION:g}"
@@ -183,23 +184,35 @@ def _fairness_findings(named: Mapping[str, ResultsTable]) -> str:
     """Return the findings, with a column for each kind of linear classifier."""
     found: dict[str, list[str]] = {}
     for here in named.values():
-        ours, drawn, zafar = (_required(here, FAIRNESS, method) for method in (THRESHOLDED, RANDOMIZED, ZAFAR))
-        reached = [float(np.nanmax(one.of("ratio"))) for one in (ours, zafar)]
-        missed = [float(np.abs(one.of("ratio") - one.numbers).max()) for one in (ours, drawn)]
-        for said, measured in {
-            "much more accurate than Zafar et al. at any fairness": (
-                "error of Zafar et al. less ours, thresholded, at equal ratios, in percentage points: "
-                f"{_ahead_of(zafar, ours)}"
-            ),
-            "reaches ratios that Zafar et al. cannot for any c": (
-                f"largest test ratio: ours {reached[0]:.2f}, Zafar et al. {reached[1]:.2f}"
-            ),
-            "kappa is an effective proxy for the ratio": (
-                f"test ratio at most {missed[0]:.3f} (thresholded) and {missed[1]:.3f} (randomized) from kappa"
-            ),
-        }.items():
-            found.setdefault(said, []).append(measured)
+        for one in fairness_statements(here):
+            found.setdefault(one.text, []).append(one.measured)
     return _findings(found, [learner.removeprefix("linear").lstrip(", ") for learner in named])
+
+
+def fairness_statements(rows: ResultsTable) -> list["Statement"]:
+    """Return the statements of the text on Figure 2, for one kind of linear classifier."""
+    ours, drawn, zafar = (_required(rows, FAIRNESS, method) for method in (THRESHOLDED, RANDOMIZED, ZAFAR))
+    reached = [float(np.nanmax(one.of("ratio"))) for one in (ours, zafar)]
+    missed = [float(np.abs(one.of("ratio") - one.numbers).max()) for one in (ours, drawn)]
+    ahead = _less(zafar, ours, "test")
+    return [
+        Statement(
+            "much more accurate than Zafar et al. at any fairness",
+            "error of Zafar et al. less ours, thresholded, at equal ratios, in percentage points: "
+            f"{_ahead_of(zafar, ours)}",
+            bool(ahead.size and ahead.min() >= MUCH),
+        ),
+        Statement(
+            "reaches ratios that Zafar et al. cannot for any c",
+            f"largest test ratio: ours {reached[0]:.2f}, Zafar et al. {reached[1]:.2f}",
+            reached[0] > reached[1],
+        ),
+        Statement(
+            "kappa is an effective proxy for the ratio",
+            f"test ratio at most {missed[0]:.3f} (thresholded) and {missed[1]:.3f} (randomized) from kappa",
+            max(missed) <= NEAR,
+        ),
+    ]
 
 
 def _table(rows: ResultsTable, dataset: str, methods: Sequence[str], quantities: Sequence[str]) -> str:
@@ -233,18 +246,20 @@ def _beside_peer(named: Mapping[str, ResultsTable], peer: Curve | None) -> list[
 
 
 def _ahead_of(other: Curve, ours: Curve) -> str:
-    """Return errors less ours at the ratios of another method, by straight lines between our points."""
-    texts = []
-    for split in ("test", "train"):
-        order = np.argsort(ours.of("ratio", split))
-        ratios, errors = ours.of("ratio", split)[order], ours.of("error", split)[order]
-        theirs = other.of("ratio", split)
-        common = (theirs >= ratios[0]) & (theirs <= ratios[-1])
-        if not common.any():
-            return "no ratio that both reach"
-        ahead = _PERCENT * (other.of("error", split) - np.interp(theirs, ratios, errors))[common]
-        texts.append(f"{ahead.min():+.2f} to {ahead.max():+.2f} on {split} rows")
-    return ", ".join(texts)
+    """Return errors less ours at the ratios of another method, in words."""
+    found = {split: _less(other, ours, split) for split in ("test", "train")}
+    if not all(ahead.size for ahead in found.values()):
+        return "no ratio that both reach"
+    return ", ".join(f"{one.min():+.2f} to {one.max():+.2f} on {split} rows" for split, one in found.items())
+
+
+def _less(other: Curve, ours: Curve, split: str) -> FloatArray:
+    """Return errors less ours, in points, at the ratios of another method, by straight lines between our points."""
+    order = np.argsort(ours.of("ratio", split))
+    ratios, errors = ours.of("ratio", split)[order], ours.of("error", split)[order]
+    theirs = other.of("ratio", split)
+    common = (theirs >= ratios[0]) & (theirs <= ratios[-1])
+    return np.asarray(_PERCENT * (other.of("error", split) - np.interp(theirs, ratios, errors))[common])
 
 
 def _churn(rows: ResultsTable) -> list[str]:

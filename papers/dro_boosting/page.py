@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from papers.arrays import FloatArray
 from papers.drawing import panels, picture
 from papers.dro_boosting.coverage import DEGREES, N_SAMPLES
 from papers.dro_boosting.experiment import (
@@ -291,12 +292,22 @@ def _of_cells(here: ResultsTable, regions: tuple[str, ...]) -> str:
     return " ".join(said)
 
 
-def _coverage(rows: ResultsTable) -> str:
+def coverage_of(rows: ResultsTable) -> tuple[Any, dict[float, float]]:
+    """Return a test of the statistic's distribution, and in what part of the samples each ball holds the optimum."""
     from scipy.stats import chi2, kstest  # noqa: PLC0415 - heavy
 
-    values = np.array([row.value for row in rows.where(dataset=SIMULATION)])
-    test = kstest(values, chi2(DEGREES).cdf)
-    levels = ", ".join(f"{(values <= chi2.ppf(level, DEGREES)).mean():.3f} at {level:g}" for level in (0.5, 0.9, 0.95))
+    values = _statistics(rows)
+    levels = {level: float((values <= chi2.ppf(level, DEGREES)).mean()) for level in (0.5, 0.9, 0.95)}
+    return kstest(values, chi2(DEGREES).cdf), levels
+
+
+def _statistics(rows: ResultsTable) -> FloatArray:
+    return np.array([row.value for row in rows.where(dataset=SIMULATION)])
+
+
+def _coverage(rows: ResultsTable) -> str:
+    values, (test, shares) = _statistics(rows), coverage_of(rows)
+    levels = ", ".join(f"{share:.3f} at {level:g}" for level, share in shares.items())
     return "\n".join(
         [
             "## Theorem 1: the coverage of the calibrated radius",

@@ -145,13 +145,19 @@ def _is_star(line: Line, method: str) -> bool:
     return bool(ttest_rel(errors, least).pvalue > _SIGNIFICANT)
 
 
-def _verdict(lines: list[Line]) -> str:
+def sets_ahead(lines: list[Line]) -> tuple[int, int]:
+    """Return on how many sets VadaBoost is at or below AdaBoost, here and as published."""
+
     def count(means: list[tuple[float, float]]) -> int:
         return sum(vada <= ada + _TIE for vada, ada in means)
 
     ours = count([(line.of("VadaBoost"), line.of("AdaBoost")) for line in lines])
     places = lines[0].methods.index("VadaBoost"), lines[0].methods.index("AdaBoost")
-    theirs = count([(line.published[places[0]], line.published[places[1]]) for line in lines])
+    return ours, count([(line.published[places[0]], line.published[places[1]]) for line in lines])
+
+
+def _verdict(lines: list[Line]) -> str:
+    ours, theirs = sets_ahead(lines)
     agree = sum(int(line.agrees.sum()) for line in lines)
     n_cells = sum(len(line.methods) for line in lines)
     share = agree / n_cells
