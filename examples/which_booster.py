@@ -6,7 +6,7 @@ The boosters of the library on real data: average error, and the loss of the wor
 
     COUNTERPOISE_DATA=folder python examples/which_booster.py
 
-Draws the figure of docs/guide/choosing.md and prints its numbers.
+Draws the figure of docs/guide/voting.md and prints its numbers.
 """
 
 import time

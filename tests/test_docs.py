@@ -65,8 +65,8 @@ def defaults_of(estimator):
     return {name: one.default for name, one in signature(estimator).parameters.items()}
 
 
-def test_numbers_that_the_guide_to_robust_boosting_calls_defaults_are_those_of_the_code():
-    text = " ".join((ROOT / "docs" / "guide" / "robust.md").read_text(encoding="utf-8").split())
+def test_numbers_that_the_guide_to_boosting_by_votes_calls_defaults_are_those_of_the_code():
+    text = " ".join((ROOT / "docs" / "guide" / "voting.md").read_text(encoding="utf-8").split())
     known = defaults_of(DROBoostClassifier)
     (rate,) = re.findall(r"`learning_rate` .*?The default of ([\d.]+) needs", text)
     assert float(rate) == known["learning_rate"]
