@@ -33,7 +33,7 @@ from counterpoise.goals.binding import (
 )
 from counterpoise.goals.bound_goals import check_denominators, risk_of_each
 from counterpoise.goals.classes import as_labels, distinct_labels, find_classes, known_labels
-from counterpoise.goals.expressions import Goal, WorstOf, terms_of
+from counterpoise.goals.expressions import Goal, terms_of
 from counterpoise.goals.parsing import as_goals
 from counterpoise.goals.population import GoalOutcome, measure_goal, shortage, tighten_goal
 from counterpoise.goals.tables import NoLargestValue, Table, as_tables, table_of, with_train
@@ -578,12 +578,12 @@ def _worst(
     end: Callable[[Any, float, str], float],
 ) -> Bounds:
     """Return bounds on the worst part: towards the goal's bound each part takes the whole risk, else its share."""
-    if goal.sense == "<=":
-        least = 0.0 if isinstance(goal.left, WorstOf) and goal.left.sense else -np.inf  # of an absolute value
-        low = max((end(one, risk / n_parts, "low") for one in outcomes), default=-np.inf)
-        return Bounds(max(low, least), max((end(one, risk, "high") for one in outcomes), default=np.inf))
-    high = min((end(one, risk / n_parts, "high") for one in outcomes), default=np.inf)
-    return Bounds(min((end(one, risk, "low") for one in outcomes), default=-np.inf), high)
+    worst = max if goal.sense == "<=" else min
+    share = risk / max(n_parts, 1)
+    at_low, at_high = (share, risk) if goal.sense == "<=" else (risk, share)
+    low = worst((end(one, at_low, "low") for one in outcomes), default=-np.inf)
+    high = worst((end(one, at_high, "high") for one in outcomes), default=np.inf)
+    return Bounds(max(low, goal.left.least), min(high, goal.left.most))
 
 
 def _exact_end(outcome: Any, risk: float, which: str) -> float:

@@ -497,6 +497,7 @@ class Monitor:
         if one.verdict == HOLDS:
             far = min(far, sign * goal.bound)
         low, high = sorted((sign * near, sign * far)) if near <= far else (sign * near, sign * near)
+        low, high = max(low, goal.left.least), min(high, goal.left.most)
         estimate, n_rows, worst = math.nan, 0, ""
         if known:
             name = (max if sign > 0 else min)(known, key=lambda own: known[own])

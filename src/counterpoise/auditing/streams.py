@@ -240,7 +240,10 @@ class MonitoredLimit(NamedTuple):
             return -sign * math.inf
         level = -math.log(risk)
         if isinstance(self.goal.left, Ratio):
-            return self._end_of_ratio(counted, level, sign)
+            end = self._end_of_ratio(counted, level, sign)
+            tops = (sign * np.array(term.top) @ counted[term.key].marks for term in self.terms)
+            is_inside = sign * self.constants[0] + sum(top.min() for top in tops) >= 0  # denominators are not negative
+            return sign * max(sign * end, 0.0) if is_inside else end
         samples, total = self.samples(counted, 0.0, sign)
         if len(samples) == 2 and self.are_disjoint:  # noqa: PLR2004 - pairs
             return sign * (float(np.add(*unruled_pairs(samples[0], samples[1], level)).min()) - total)

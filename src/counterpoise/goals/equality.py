@@ -21,6 +21,7 @@ class Distance(WorstOf):
     target: Rate
     sense = "<="
     comparison = "+-"
+    least = 0.0
 
     def members(self, views: Views | None = None) -> tuple[Rate | Ratio, ...]:
         target: Any = self.target if self.target.terms else self.target.constant

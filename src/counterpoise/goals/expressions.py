@@ -38,6 +38,7 @@ class Expression:
 
     __array_ufunc__ = None  # numpy's numbers leave the arithmetic to us
     comparison = ""  # the sign that a goal on it is written with, where that is not its sense
+    least, most = -math.inf, math.inf  # that its value is known to lie between, whatever is predicted
 
     def __eq__(self, other: object) -> bool:
         if is_number(other):
@@ -485,6 +486,7 @@ class Absolute(WorstOf):
 
     inner: "Rate | Ratio"
     sense = "<="
+    least = 0.0
 
     def members(self, views: Views | None = None) -> "tuple[Rate | Ratio, ...]":  # noqa: ARG002 - as for any data
         return self.inner, -self.inner

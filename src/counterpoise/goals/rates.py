@@ -28,6 +28,7 @@ True
 (0.7, 0.4)
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -777,6 +778,14 @@ class WorstRate(WorstOf):
     @property
     def sense(self) -> str:  # type: ignore[override]
         return FORMS[self.form].sense
+
+    @property
+    def least(self) -> float:  # type: ignore[override]
+        return 0.0 if FORMS[self.form].combine is sub else -math.inf  # of two differences of opposite sign
+
+    @property
+    def most(self) -> float:  # type: ignore[override]
+        return 1.0 if FORMS[self.form].combine is truediv else math.inf  # of a quotient and its inverse
 
     def key(self) -> tuple[Any, ...]:
         return self.form, self.rows, self.metric, self.by, self.min_rows, self.within, self.average

@@ -157,7 +157,7 @@ def _evidence_by_parts(samples: Sequence[WeightedSample], total: float) -> float
         return 0.0
     if is_shown(high):
         return high
-    for _ in range(40):
+    while high - low > _CLOSE:
         middle = (low + high) / 2
         low, high = (middle, high) if is_shown(middle) else (low, middle)
     return low - math.log(len(samples))
