@@ -104,7 +104,7 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-_ALONE = ["index", "start", "which", "how_it_works", "settings", "what_can_go_wrong", "coming_from", "extending"]
+_ALONE = ["index", "start", "which", "how_it_works", "settings", "what_can_go_wrong", "coming_from", "coming_from_clarify", "extending"]
 html_sidebars = {page: [] for page in (*_ALONE, "changelog", "citation")}  # a sidebar would hold nothing but their name
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
