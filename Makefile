@@ -7,7 +7,7 @@ TORCH ?= torch==2.13.0
 .PHONY: help demo test test-all test-networks test-lowest lock lint docs bench bench-full reproduce wheel-test release-check clean
 
 help:
-	@echo "make demo        the whole story on made-up loans and on tumours, ends with reports"
+	@echo "make demo        a whole story on made-up loans, whose truth is known; ends with a report"
 	@echo "make test        run the tests of what a change is likely to break: some minutes"
 	@echo "make test-all    run these and the slow tests in one go"
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
