@@ -33,6 +33,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "changelog_page",
+    "live_explorer",
     "mathml",
 ]
 exclude_patterns = ["_build", "_extensions", "_templates"]
@@ -104,8 +105,9 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-_ALONE = ["index", "start", "which", "how_it_works", "settings", "what_can_go_wrong", "coming_from", "coming_from_clarify", "extending"]
-html_sidebars = {page: [] for page in (*_ALONE, "changelog", "citation")}  # a sidebar would hold nothing but their name
+_ALONE = ["index", "start", "which", "how_it_works", "settings", "what_can_go_wrong", "coming_from", "extending"]
+_ALONE += ["coming_from_clarify", "changelog", "citation"]
+html_sidebars = {page: [] for page in _ALONE}  # a sidebar would hold nothing but their name
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
