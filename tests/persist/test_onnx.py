@@ -14,7 +14,7 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
@@ -22,7 +22,7 @@ import counterpoise as cp
 from counterpoise.learners import HistogramTree
 from counterpoise.persist import UnstorableModel
 
-pytest.importorskip("onnx", reason="onnx is not installed")
+pytest.importorskip("skl2onnx", reason="skl2onnx is not installed")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 from counterpoise.persist.onnx import to_onnx  # noqa: E402 - where onnx is
@@ -55,7 +55,8 @@ UNWRITTEN = {  # estimators of the common list that have no form
 
 def told(model, rows, **others):
     """Return what the runtime makes of a model's graph."""
-    session = runtime.InferenceSession(to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"])
+    graph = to_onnx(model, None if others else rows)
+    session = runtime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {"rows": np.asarray(rows, dtype=np.float64), **others})[0]
 
 
@@ -171,6 +172,13 @@ def test_rules_of_scores_agree(settings):
     assert_allclose(told(mixture, X), decided(mixture, X), rtol=0, atol=1e-6)
 
 
+def test_models_of_folds_that_are_sure_of_different_classes_are_averaged():
+    model = cp.GoalClassifier(MODELS["random tree"], goals="recall >= 0.9", random_state=0, confidence=None).fit(X, Y)
+    shares = np.array([one.predict_proba(X)[:, 0] for one in model.estimators_[0].models])
+    assert ((shares == 0).any(axis=0) & (shares == 1).any(axis=0)).any()
+    assert_allclose(told(model, X), decided(model, X), rtol=0, atol=1e-6)
+
+
 def test_thresholds_of_groups_are_found_by_their_places():
     sex = np.where(np.arange(len(X)) % 3, "F", "M")
     model = cp.GoalClassifier(
@@ -199,10 +207,6 @@ REFUSED = {
     "draws inside": (
         lambda: cp.MixtureClassifier([cp.AdaLPBoostClassifier(n_estimators=2, random_state=0).fit(X, Y)]).fit(X, Y),
         r"AdaLPBoostClassifier that draws its decisions, and ONNX models cannot draw: set decision='vote' in it",
-    ),
-    "another step": (
-        lambda: make_pipeline(MinMaxScaler(), LogisticRegression()).fit(X, Y),
-        r"the step MinMaxScaler of a Pipeline is not supported; you can export",
     ),
     "categories of scikit-learn": (
         lambda: HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X.round() % 9, Y),

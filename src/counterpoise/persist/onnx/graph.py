@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from onnx import TensorProto, checker, helper, numpy_helper
+from onnx import TensorProto, checker, compose, helper, numpy_helper
 
 from counterpoise import __version__
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
+from counterpoise.persist.container import UnstorableModel
 
 _UP_TO, _MEMBER = 0, 6  # BRANCH_LEQ and BRANCH_MEMBER
 _CODES = 255  # of the categories that our trees know
@@ -156,31 +157,78 @@ def _branch(tree: PlainTree, node: int) -> _Branch:
 _TENSORS = {"nodes_splits", "nodes_modes", "leaf_weights"}
 
 
-_OPSET, _TREES, _IR_VERSION = 17, 5, 8  # TreeEnsemble with doubles came with version 5 of ai.onnx.ml
-_ML = "ai.onnx.ml"
+# Texts are compared from opset 19 on; TreeEnsemble with doubles came with version 5 of ai.onnx.ml.
+OPSET, _TREES, _IR_VERSION = 19, 5, 9
+ML = "ai.onnx.ml"
+MISSING_TEXT = ""
+
+
+class Columns(NamedTuple):
+    """Columns of rows, each a value of the graph of shape (n_rows, 1)."""
+
+    names: tuple[str, ...]
+    values: tuple[str, ...]
+    are_texts: tuple[bool, ...]
+
+
+Rows = str | Columns  # a matrix of doubles, or columns
 
 
 class Graph:
-    """Operators on rows, added one after the other; arrays among their inputs become constants."""
+    """Operators on rows, added one after the other; arrays among their inputs become constants.
 
-    rows = "rows"  # the input: a matrix of doubles
+    ``rows`` is the input: columns by name, or one matrix of doubles.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, texts: dict[str, bool] | None = None) -> None:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self.asks_for_groups = False
+        self.foreign: list[str] = []  # what was converted by other libraries
+        self.rows: Rows = "rows" if texts is None else Columns(tuple(texts), tuple(texts), tuple(texts.values()))
 
     def add(self, operator: str, *inputs: "str | AnyArray", domain: str = "", **attributes: Any) -> str:
         """Add an operator."""
-        names = [one if isinstance(one, str) else self._constant(one) for one in inputs]
+        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
         result = f"{operator}_{len(self._nodes)}"
         self._nodes.append(helper.make_node(operator, names, [result], domain=domain, **attributes))
         return result
 
-    def _constant(self, array: AnyArray) -> str:
+    def constant(self, array: AnyArray) -> str:
+        """Add an array."""
         name = f"constant_{len(self._constants)}"
         self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
+
+    def matrix(self, rows: Rows, *, of_texts: bool = False) -> str:
+        """Return rows as one matrix."""
+        if isinstance(rows, str):
+            return rows
+        odd = [name for name, is_text in zip(rows.names, rows.are_texts, strict=True) if is_text != of_texts]
+        if odd:
+            raise UnstorableModel(
+                f"the column {odd[0]!r} holds texts, where numbers are needed: encode it by a OneHotEncoder or an "
+                "OrdinalEncoder in a ColumnTransformer before the model"
+                if not of_texts
+                else f"one step reads texts and {odd[0]!r}, which holds numbers: use a step for each kind of column"
+            )
+        return self.add("Concat", *rows.values, axis=1) if len(rows.values) > 1 else rows.values[0]
+
+    def pick(self, rows: Rows, places: Sequence[int]) -> Rows:
+        """Return some columns of rows."""
+        if isinstance(rows, str):
+            return self.add("Gather", rows, np.asarray(places, dtype=np.int64), axis=1)
+        names, values, are_texts = zip(*(list(zip(*rows, strict=True))[place] for place in places), strict=True)
+        return Columns(names, values, are_texts)
+
+    def merge(self, other: Any, rows: str, output: int) -> str:
+        """Add a graph with one input and return one of its outputs."""
+        prefix = f"part_{len(self._nodes)}_"
+        part = compose.add_prefix(other, prefix).graph
+        self._nodes.append(helper.make_node("Identity", [rows], [part.input[0].name]))
+        self._nodes += part.node
+        self._constants += part.initializer
+        return str(part.output[output].name)
 
     def groups(self) -> str:
         """Return the input that holds the group of each row."""
@@ -214,16 +262,22 @@ class Graph:
         below = self.add("Min", odds, np.array(0.0))
         return self.add("Sub", below, self.add("Log", self.add("Add", tail, np.array(1.0))))
 
-    def sum_of_leaves(self, rows: str, trees: Sequence[LeafTree], n_sums: int, *, rounds: bool = False) -> str:
+    def sum_of_leaves(self, rows: Rows, trees: Sequence[LeafTree], n_sums: int, *, rounds: bool = False) -> str:
         """Add up the values of the leaves that rows end in; ``rounds`` rounds the rows to single precision before."""
+        rows = self.matrix(rows)
         if rounds:
             rows = self.as_doubles(self.add("Cast", rows, to=TensorProto.FLOAT))
         how = {"aggregate_function": 1, "post_transform": 0}  # their sum, and nothing after it
-        return self.add("TreeEnsemble", rows, domain=_ML, n_targets=n_sums, **how, **tree_attributes(trees))
+        return self.add("TreeEnsemble", rows, domain=ML, n_targets=n_sums, **how, **tree_attributes(trees))
 
     def model(self, result: str, name: str, n_features: int | None, words: dict[str, str], note: str) -> Any:
         """Return the whole, with words for its metadata."""
-        shapes = {self.rows: (TensorProto.DOUBLE, ["n_rows", n_features])}
+        shapes: dict[str, tuple[int, list[Any]]] = {}
+        if isinstance(self.rows, str):
+            shapes = {self.rows: (TensorProto.DOUBLE, ["n_rows", n_features])}
+        else:
+            kinds = [TensorProto.STRING if is_text else TensorProto.DOUBLE for is_text in self.rows.are_texts]
+            shapes = {name: (kind, ["n_rows", 1]) for name, kind in zip(self.rows.names, kinds, strict=True)}
         if self.asks_for_groups:
             shapes["groups"] = (TensorProto.INT64, ["n_rows"])
         inputs = [helper.make_tensor_value_info(one, kind, shape) for one, (kind, shape) in shapes.items()]
@@ -231,7 +285,7 @@ class Graph:
         last = helper.make_node("Identity", [result], [output.name])
         model = helper.make_model(
             helper.make_graph([*self._nodes, last], name, inputs, [output], self._constants),
-            opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_ML, _TREES)],
+            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML, _TREES)],
             ir_version=_IR_VERSION,
             producer_name="counterpoise",
             producer_version=__version__,

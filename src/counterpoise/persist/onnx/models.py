@@ -15,18 +15,24 @@ from counterpoise.persist.onnx.graph import (
     Graph,
     LeafTree,
     PlainTree,
+    Rows,
     of_decision_tree,
     of_histogram_tree,
     of_predictor,
 )
+from counterpoise.persist.onnx.libraries import catboost_odds, converted_probabilities, lightgbm_odds, xgboost_odds
+from counterpoise.persist.onnx.steps import transform
 
-WriteOutput = Callable[[Graph, str, Any], str]  # a graph, its rows and a model: the name of the output
+WriteOutput = Callable[[Graph, Rows, Any], str]  # a graph, its rows and a model: the name of the output
 _BINARY = 2
 _VOTERS = ("Ada", "Vada", "EB", "RLP", "RQP", "DRO")  # boosters whose models vote
+_LEAST = 2.0**-60  # a probability below this counts as this, as in AveragedClassifier
 _WHAT_CAN = (
-    "you can export trees of counterpoise; trees, forests, histogram gradient boosting without categories and "
-    "linear models of scikit-learn, also behind a StandardScaler in a Pipeline; boosters and mixtures of these, "
-    "rules of their scores for two classes, and a linear ConstrainedClassifier"
+    "you can export trees of counterpoise; trees, forests, histogram gradient boosting without categories, GaussianNB, "
+    "MLPClassifier and linear models of scikit-learn; those of LightGBM, XGBoost and CatBoost; pipelines of these with "
+    "scalers, encoders, imputers and ColumnTransformer; boosters and mixtures of these, rules of their scores for two "
+    "classes, and a linear ConstrainedClassifier. Or run the model in Python and export its rules alone: see the guide "
+    "'Bring your scores, leave with thresholds'"
 )
 
 
@@ -41,7 +47,7 @@ class Translator(NamedTuple):
     answers: WriteOutput | None = None
 
 
-def decision_shares(graph: Graph, rows: str, model: Any) -> str:
+def decision_shares(graph: Graph, rows: Rows, model: Any) -> str:
     """Return ``decision_proba`` of a model's classes, or ``predict_proba`` where it has no decisions."""
     if hasattr(model, "mixture_"):
         return _of_mixture(graph, rows, model)
@@ -50,7 +56,7 @@ def decision_shares(graph: Graph, rows: str, model: Any) -> str:
     return probabilities(graph, rows, model)
 
 
-def probabilities(graph: Graph, rows: str, model: Any) -> str:
+def probabilities(graph: Graph, rows: Rows, model: Any) -> str:
     """Return ``predict_proba`` of a model."""
     write = _kind_of(model).probabilities
     if write is None or not hasattr(model, "predict_proba"):
@@ -58,7 +64,7 @@ def probabilities(graph: Graph, rows: str, model: Any) -> str:
     return write(graph, rows, model)
 
 
-def answers(graph: Graph, rows: str, model: Any) -> str:
+def answers(graph: Graph, rows: Rows, model: Any) -> str:
     """Return ``predict`` of a model, as a single 1.0 in each row."""
     kind, n_classes = _kind_of(model), len(model.classes_)
     if getattr(model, "decision", "fixed") not in ("vote", "fixed"):
@@ -104,24 +110,24 @@ def _leaves_of(model: Any) -> _Leaves | None:
     return _Leaves(of_histogram_tree(tree), tree.shares, tree.labels, rounds=False)
 
 
-def _of_tree(graph: Graph, rows: str, model: Any) -> str:
+def _of_tree(graph: Graph, rows: Rows, model: Any) -> str:
     leaves = _leaves_of(model)
     assert leaves is not None  # noqa: S101 - it is one
     return graph.sum_of_leaves(rows, [LeafTree(leaves.tree, leaves.shares)], len(model.classes_), rounds=leaves.rounds)
 
 
-def _tree_answers(graph: Graph, rows: str, model: Any) -> str:
+def _tree_answers(graph: Graph, rows: Rows, model: Any) -> str:
     n_classes = len(model.classes_)
     return sum_answers(graph, rows, [(model, np.eye(n_classes))], n_classes)
 
 
-def _of_forest(graph: Graph, rows: str, model: Any) -> str:
+def _of_forest(graph: Graph, rows: Rows, model: Any) -> str:
     trees = [LeafTree(of_decision_tree(one.tree_), one.tree_.value[:, 0, :]) for one in model.estimators_]
     total = graph.sum_of_leaves(rows, trees, len(model.classes_), rounds=True)
     return graph.add("Div", total, np.array(float(len(trees))))
 
 
-def _of_gradient_boosting(graph: Graph, rows: str, model: Any) -> str:
+def _of_gradient_boosting(graph: Graph, rows: Rows, model: Any) -> str:
     if model.is_categorical_ is not None:
         raise UnstorableModel(f"a {type(model).__name__} with categorical features is not supported; {_WHAT_CAN}")
     rounds = model._predictors  # noqa: SLF001 - of a kind that is known
@@ -142,28 +148,29 @@ def _by_log_odds(graph: Graph, odds: str, n_classes: int) -> str:
     return graph.add("Softmax", odds, axis=1)
 
 
-def _of_average(graph: Graph, rows: str, model: Any) -> str:
+def _of_average(graph: Graph, rows: Rows, model: Any) -> str:
     """Return the probabilities whose log-odds are the means of those of several models."""
-    logs = [graph.add("Log", probabilities(graph, rows, one)) for one in model.models]
+    least = np.array(_LEAST)
+    logs = [graph.add("Log", graph.add("Max", probabilities(graph, rows, one), least)) for one in model.models]
     mean = graph.add("Div", graph.total(logs), np.array(float(len(logs))))
     return graph.add("Softmax", mean, axis=1)
 
 
-def _linear_scores(graph: Graph, rows: str, model: Any) -> str:
+def _linear_scores(graph: Graph, rows: Rows, model: Any) -> str:
     weights, offsets = np.atleast_2d(model.coef_).T.astype(np.float64), np.atleast_1d(model.intercept_)
-    return graph.add("Add", graph.add("MatMul", rows, weights), offsets.astype(np.float64).reshape(1, -1))
+    return graph.add("Add", graph.add("MatMul", graph.matrix(rows), weights), offsets.astype(np.float64).reshape(1, -1))
 
 
-def _of_logistic(graph: Graph, rows: str, model: Any) -> str:
+def _of_logistic(graph: Graph, rows: Rows, model: Any) -> str:
     return _by_log_odds(graph, _linear_scores(graph, rows, model), len(model.classes_))
 
 
-def _of_ramp(graph: Graph, rows: str, model: Any) -> str:
+def _of_ramp(graph: Graph, rows: Rows, model: Any) -> str:
     scores = graph.add("Add", _constrained_scores(graph, rows, model), np.array(0.5 + float(model.threshold_)))
     return graph.with_complement(graph.add("Clip", scores, np.array(0.0), np.array(1.0)))
 
 
-def _constrained_scores(graph: Graph, rows: str, model: Any) -> str:
+def _constrained_scores(graph: Graph, rows: Rows, model: Any) -> str:
     if model.kernel != "linear":
         raise UnstorableModel(
             f"a {type(model).__name__} with the kernel {model.kernel!r} is not supported; {_WHAT_CAN}"
@@ -171,7 +178,7 @@ def _constrained_scores(graph: Graph, rows: str, model: Any) -> str:
     return _linear_scores(graph, rows, model)
 
 
-def _constrained_decision(graph: Graph, rows: str, model: Any) -> str:
+def _constrained_decision(graph: Graph, rows: Rows, model: Any) -> str:
     shift = 0.0 if model.decision == "fixed" else float(model.threshold_)
     return graph.add("Add", _constrained_scores(graph, rows, model), np.array(shift))
 
@@ -179,25 +186,15 @@ def _constrained_decision(graph: Graph, rows: str, model: Any) -> str:
 def _behind_steps(write: WriteOutput) -> WriteOutput:
     """Apply a function to the last step of a pipeline and to rows that the other steps have transformed."""
 
-    def write_last(graph: Graph, rows: str, model: Any) -> str:
+    def write_last(graph: Graph, rows: Rows, model: Any) -> str:
         for _, step in model.steps[:-1]:
-            rows = _transform(graph, rows, step)
+            rows = transform(graph, rows, step)
         return write(graph, rows, model.steps[-1][1])
 
     return write_last
 
 
-def _transform(graph: Graph, rows: str, step: Any) -> str:
-    if step is None or (isinstance(step, str) and step == "passthrough"):
-        return rows
-    if type(step).__name__ != "StandardScaler" or not type(step).__module__.startswith("sklearn."):
-        raise UnstorableModel(f"the step {type(step).__name__} of a Pipeline is not supported; {_WHAT_CAN}")
-    if step.with_mean:
-        rows = graph.add("Sub", rows, step.mean_[None, :])
-    return graph.add("Div", rows, step.scale_[None, :]) if step.with_std else rows
-
-
-def sum_answers(graph: Graph, rows: str, pairs: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
+def sum_answers(graph: Graph, rows: Rows, pairs: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
     """Return sums over models: each adds the row of its weights, of shape (n_classes, n_sums), that it answers with."""
     trees: dict[bool, list[LeafTree]] = {}
     terms = []
@@ -211,7 +208,7 @@ def sum_answers(graph: Graph, rows: str, pairs: Iterable[tuple[Any, FloatArray]]
     return graph.total(terms)
 
 
-def _of_mixture(graph: Graph, rows: str, model: Any) -> str:
+def _of_mixture(graph: Graph, rows: Rows, model: Any) -> str:
     if hasattr(model, "rules_"):
         return _of_rules(graph, rows, model)
     active = [(model.estimators_[place], model.mixture_[place]) for place in np.flatnonzero(model.mixture_)]
@@ -219,7 +216,7 @@ def _of_mixture(graph: Graph, rows: str, model: Any) -> str:
     return sum_answers(graph, rows, pairs, len(model.classes_))
 
 
-def _mean_probabilities(graph: Graph, rows: str, model: Any) -> str:
+def _mean_probabilities(graph: Graph, rows: Rows, model: Any) -> str:
     """Return the probabilities of the models that decide by their scores, or those of drawn answers."""
     if not hasattr(model, "rules_"):
         return _of_mixture(graph, rows, model)
@@ -235,14 +232,20 @@ def _mean_probabilities(graph: Graph, rows: str, model: Any) -> str:
 def _places(model: Any, classes: AnyArray) -> FloatArray:
     """Return a row for each class of a model: 1.0 at its place among all classes."""
     _kind_of(model)
-    return np.asarray(np.eye(len(classes))[np.searchsorted(classes, model.classes_)])
+    return np.asarray(np.eye(len(classes))[np.searchsorted(classes, _labels(model, classes))])
 
 
-def _of_vote(graph: Graph, rows: str, model: Any) -> str:
+def _labels(model: Any, classes: AnyArray) -> AnyArray:
+    """Return the classes of a model, which may know them by their places, as those of XGBoost do."""
+    has_codes = np.array_equal(model.classes_, np.arange(len(classes)))
+    return np.asarray(classes if has_codes else model.classes_)
+
+
+def _of_vote(graph: Graph, rows: Rows, model: Any) -> str:
     return graph.is_largest(_of_mixture(graph, rows, model), len(model.classes_))
 
 
-def _of_rules(graph: Graph, rows: str, model: Any) -> str:
+def _of_rules(graph: Graph, rows: Rows, model: Any) -> str:
     """Return the shares of the rules that predict each class."""
     if len(model.classes_) > _BINARY:
         raise UnstorableModel(f"rules of more than two classes are not supported; {_WHAT_CAN}")
@@ -251,7 +254,7 @@ def _of_rules(graph: Graph, rows: str, model: Any) -> str:
     active, terms = np.flatnonzero(model.mixture_).tolist(), []
     for column in sorted({model.rules_[place].model for place in active}):
         some = [place for place in active if model.rules_[place].model == column]
-        score, shares = _score(graph, rows, model.estimators_[column], label), model.mixture_[some]
+        score, shares = _score(graph, rows, model.estimators_[column], label, model.classes_), model.mixture_[some]
         # Rules add to the positive class above their thresholds, to the other one where not above the lower ones.
         levels = np.array([model.rules_[place].levels for place in some])  # (n_rules, 2, n_groups)
         upper, lower = levels.transpose(1, 2, 0)
@@ -268,24 +271,24 @@ def _of_group(graph: Graph, thresholds: FloatArray) -> "str | AnyArray":
     return thresholds if len(thresholds) == 1 else graph.add("Gather", thresholds, graph.groups(), axis=0)
 
 
-def _decision(graph: Graph, rows: str, model: Any) -> str:
+def _decision(graph: Graph, rows: Rows, model: Any) -> str:
     """Return ``decision_function`` of a model."""
     write = _kind_of(model).scores
     assert write is not None  # noqa: S101 - a model without probabilities has a decision function
     return write(graph, rows, model)
 
 
-def _score(graph: Graph, rows: str, model: Any, positive: Any) -> str:
+def _score(graph: Graph, rows: Rows, model: Any, positive: Any, classes: AnyArray) -> str:
     """Return the score of the positive class that rules compare with thresholds: a column."""
     _kind_of(model)
-    place = int(np.flatnonzero(model.classes_ == positive)[0])
+    place = int(np.flatnonzero(_labels(model, classes) == positive)[0])
     if hasattr(model, "predict_proba"):
         return graph.add("Gather", probabilities(graph, rows, model), np.array([place]), axis=1)  # that column
     scores = _decision(graph, rows, model)
     return scores if place else graph.add("Neg", scores)
 
 
-def _votes(graph: Graph, rows: str, model: Any) -> str:
+def _votes(graph: Graph, rows: Rows, model: Any) -> str:
     """Return the sums of votes for the second class, or for each."""
     n_sums, pairs = len(model.ensembles_), []
     for place, ensemble in enumerate(model.ensembles_):
@@ -296,7 +299,7 @@ def _votes(graph: Graph, rows: str, model: Any) -> str:
     return sum_answers(graph, rows, pairs, n_sums)
 
 
-def _of_votes(graph: Graph, rows: str, model: Any) -> str:
+def _of_votes(graph: Graph, rows: Rows, model: Any) -> str:
     loss = getattr(model, "loss", "exponential")
     if loss == "squared":
         raise UnstorableModel(f"a {type(model).__name__} with loss='squared' is not supported; {_WHAT_CAN}")
@@ -307,9 +310,19 @@ def _of_votes(graph: Graph, rows: str, model: Any) -> str:
     return _by_log_odds(graph, odds, n_classes)
 
 
+def _behind_odds(write_odds: Callable[[Graph, Rows, Any], str]) -> WriteOutput:
+    """Make probabilities of log odds."""
+
+    def write(graph: Graph, rows: Rows, model: Any) -> str:
+        return _by_log_odds(graph, write_odds(graph, rows, model), len(model.classes_))
+
+    return write
+
+
 _TREE = Translator(_of_tree, answers=_tree_answers)
 _MIXTURE = Translator(_mean_probabilities, answers=_of_vote)
 _PIPELINE = Translator(*(_behind_steps(write) for write in (probabilities, _decision, answers)))
+_LOGISTIC = ("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
 _KINDS = {
     f"{library}.{name}": kind
     for library, kind, names in (
@@ -321,9 +334,13 @@ _KINDS = {
         ("sklearn", _TREE, ("DecisionTreeClassifier", "ExtraTreeClassifier")),
         ("sklearn", Translator(_of_forest), ("RandomForestClassifier", "ExtraTreesClassifier")),
         ("sklearn", Translator(_of_gradient_boosting), ["HistGradientBoostingClassifier"]),
-        ("sklearn", Translator(_of_logistic, _linear_scores), ("LogisticRegression", "LogisticRegressionCV")),
+        ("sklearn", Translator(_of_logistic, _linear_scores), _LOGISTIC),
         ("sklearn", Translator(None, _linear_scores), ("LinearSVC", "Perceptron", "RidgeClassifier")),
+        ("sklearn", Translator(converted_probabilities), ("GaussianNB", "MLPClassifier")),
         ("sklearn", _PIPELINE, ["Pipeline"]),
+        ("lightgbm", Translator(_behind_odds(lightgbm_odds)), ["LGBMClassifier"]),
+        ("xgboost", Translator(_behind_odds(xgboost_odds)), ("XGBClassifier", "XGBRFClassifier")),
+        ("catboost", Translator(_behind_odds(catboost_odds)), ["CatBoostClassifier"]),
     )
     for name in names
 }
