@@ -52,6 +52,7 @@ from counterpoise.rules.families import (
     with_persons,
     with_tables,
 )
+from counterpoise.rules.fewest_draws import drawn_rows
 from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.rules.options import STICKY, Deferral, Draws, Proof, as_groups, kind_of_decision
 from counterpoise.rules.pool import Pool, named_models
@@ -537,6 +538,12 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         objective = self.selection_.risk or self.objective_
         return objective if isinstance(objective, Risk) else None
 
+    @property
+    def drawn_share_(self) -> float:
+        """Return the share of the selection rows, by weight, for which a draw decides whether the decision is right."""
+        drawn = drawn_rows(self.selection_.losses, self.mixture_)
+        return float(np.average(drawn, weights=self.selection_.sample_weight))
+
     # What fit, runs, the explorer and shards call.
 
     def problem_of_fit(self) -> Problem:
@@ -556,6 +563,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         all_limits = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)} | limits
         options: dict[str, Any] = {"by": as_groups(self.by), "decision": kind_of_decision(self.decision)}
         options["keeps_default_threshold"] = self.keeps_default_threshold
+        options["fewest_draws"] = options["decision"] in DRAWN
         return as_problem(alpha, objective, goals, default_alpha=self.default_alpha, **all_limits, **options)
 
     def solve_and_store(self, family: Family, problem: Problem, choice: Any = None) -> None:

@@ -74,6 +74,9 @@ class MixtureClassifier(MixtureBase):
         Probability with which each model decides.
     n_models_ : int
         How many models carry weight.
+    drawn_share_ : float
+        The share of the selection rows for which a draw decides whether the decision is right. Where decisions are
+        drawn, a mixture with a smaller share is looked for among those with no more risk.
     value_, gap_ : float
         Risk of the mixture on the rows of ``fit``, and how far above the optimum of all mixtures it is at most.
     goals_ : tuple of Goal

@@ -25,6 +25,7 @@ from counterpoise.goals.parsing import OWN_WORDS, as_rate_or_ratio, refuse_defer
 from counterpoise.goals.rates import ALIASES, METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
 from counterpoise.metrics import cvar_loss
+from counterpoise.rules.fewest_draws import with_fewest_draws
 from counterpoise.rules.goal_rows import TRAIN, Answers, GoalConstraints, LinearRate, goal_rows, linear_rate, mean_limit
 from counterpoise.rules.options import Deferral, Groups, Proof
 from counterpoise.rules.program import (
@@ -36,6 +37,7 @@ from counterpoise.rules.program import (
     Program,
     build_program,
     drop_slivers,
+    excess_of,
     refuse_ratio,
     solve_master,
     with_budget,
@@ -147,7 +149,7 @@ class ModelFamily(NamedTuple):
         except InfeasibleRows as error:
             raise NoMixture(error, None) from error
         mixture = drop_slivers(solution.mixture)
-        if limits and _excess(mixture, **limits) > max(_excess(solution.mixture, **limits), FEASIBLE):
+        if limits and excess_of(mixture, **limits) > max(excess_of(solution.mixture, **limits), FEASIBLE):
             return Optimum(None, solution)  # a goal needs the least of shares
         return Optimum(None, solution._replace(mixture=mixture))
 
@@ -269,11 +271,6 @@ def outliers(losses: AnyArray, sample_weight: FloatArray | None, fraction: float
     return is_outlier
 
 
-def _excess(mixture: FloatArray, rows: FloatArray, bounds: FloatArray, row_scale: FloatArray) -> float:
-    """Return the largest part of its scale by which a goal is missed."""
-    return float(((rows @ mixture - bounds) / row_scale).max())
-
-
 CVAR, WORST_GROUP = "cvar", "worst-group"
 ALPHA = 0.1  # of mixtures, where neither alpha nor an objective is given
 MIXTURES = ("optimal", "average", "first")
@@ -333,6 +330,7 @@ class Problem(NamedTuple):
     keeps_default_threshold: bool = False  # without goals, deferral or a tail: each model keeps its own
     confidence: float | Proof | None = None  # with which goals hold together on new rows; None: no margins
     tol: float = TOL  # the gap that is good enough
+    fewest_draws: bool = False  # whether to look for a mixture of models that draws for fewer rows at no more risk
 
     @property
     def alpha(self) -> float | None:
@@ -498,6 +496,7 @@ def choose_mixture(selection: Selection, problem: Problem, losses: Any = None) -
         choice = solve_program(program._replace(objective=Objective(losses, problem.objective)))
     elif problem.max_models is None:
         choice = solve_program(program, problem.tol)
+        choice = with_fewest_draws(program, choice) if problem.fewest_draws else choice
     else:
         choice = choose_few(program, problem.max_models)
     return choice._replace(multipliers=choice.multipliers[: len(problem.goals)])  # without that of a budget

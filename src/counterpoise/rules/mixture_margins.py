@@ -114,6 +114,7 @@ def solve_with_margins(family: Any, problem: Problem) -> Any:
     InfeasibleGoals
         Where no mixture meets the goals on the rows themselves.
     """
+    problem = problem._replace(fewest_draws=False)  # it is solved some twenty times
     plain, kept = family.solve(problem._replace(confidence=None)), family.selection_data
     if not kept.answers.has_single_rows or getattr(kept, "n_rows", None) is not None:
         return plain._replace(margins=OVER_SHARDS)

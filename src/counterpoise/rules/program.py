@@ -91,6 +91,11 @@ def drop_slivers(mixture: FloatArray) -> FloatArray:
     return np.asarray(mixture / mixture.sum())
 
 
+def excess_of(mixture: FloatArray, rows: FloatArray, bounds: FloatArray, row_scale: FloatArray) -> float:
+    """Return the largest part of its scale by which a goal is missed."""
+    return float(((rows @ mixture - bounds) / row_scale).max())
+
+
 class NoMixture(Exception):  # noqa: N818 - named for what is the case
     """No mixture of any rules meets the limits: the proof, and the rules that it uses."""
 

@@ -260,9 +260,10 @@ def prove(
     n_rows, tests = parts.tested[TRAIN].size, family.only(parts.tested)
     lists = tuple(goal for goal in problem.goals if goal not in goals)  # which are known: nothing is tested there
     meets_lists = (one for one in traced if _meets(tests, one, lists))
-    *_, best = None, *takewhile(lambda one: passes(one, tests, risk), meets_lists)
-    if best is None:
+    passed = list(takewhile(lambda one: passes(one, tests, risk), meets_lists))
+    if not passed:
         return None, GoalProof(level, n_rows, ())
+    best = passed[-1]
     checks = tests.predictions(best.chosen).answers.checks(problem.goals, best.mixture)
     return best, GoalProof(level, n_rows, tuple(check.value for check in checks))
 

@@ -67,6 +67,7 @@ _MOST_GROUPS = 6  # in histograms: the largest
 _MOST_EXPLAINED = 200  # rows among which examples are looked for
 _LONG = re.compile(r"\d+\.\d{5,}")  # number in a text
 _DEFERRED = 2  # beside no and yes
+_ROUNDING = 1e-9  # of a probability that is 1
 _COUNTED = "the rows were read in parts, and only counts of them were kept"
 
 
@@ -300,11 +301,14 @@ def _standing(audit: GoalAudit, *, is_whole: bool = True) -> result.SplitStandin
 
 def drawn_result(run: Evaluation, split: str, drawn: Evaluation) -> result.DrawnResult | None:
     """Return the error and the tail of the drawn decisions, if any: with another key others are drawn."""
-    if run.on(split).by[MIXTURE].chances is None:
+    chances = run.on(split).by[MIXTURE].chances
+    if chances is None:
         return None
+    is_drawn_row, mass = chances.max(axis=1) < 1.0 - _ROUNDING, run.data.splits[split].mass
     decisions, part = drawn.on(split).by[MIXTURE].labels, drawn.data.splits[split]
     tail = cvar_loss(label_losses(decisions, part.labels, run.deferral), float(run.settings.alpha), part.mass)
-    return result.DrawnResult(error=np.average(decisions != part.labels, weights=part.mass), cvar=tail)
+    error, share = np.average(decisions != part.labels, weights=part.mass), np.average(is_drawn_row, weights=mass)
+    return result.DrawnResult(error=error, cvar=tail, share=share)
 
 
 def group_results(run: Evaluation, split: str) -> list[result.GroupResult]:

@@ -266,10 +266,11 @@ class ObjectiveResult(_Part):
 
 
 class DrawnResult(_Part):
-    """The error and the tail of the drawn decisions, which depend on the key of the draws."""
+    """The error and the tail of the drawn decisions, which depend on the key, and the share of rows that are drawn."""
 
     error: Number = math.nan
     cvar: Number = math.nan
+    share: Number = math.nan  # of the rows, by weight: those that no draw decides about get the same with every key
 
 
 class DataSummary(_Part):
@@ -490,6 +491,7 @@ def _drawn_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
     if result.drawn is not None:
         yield MIXTURE, "error", result.judged, result.drawn.error
         yield MIXTURE, "cvar", result.judged, result.drawn.cvar, "", result.alpha
+        yield MIXTURE, "drawn share", result.judged, result.drawn.share
     for number, goal in enumerate(result.goals, start=1):
         if goal.drawn is not None:
             yield from _goal_rows(MIXTURE, goal.drawn, result.judged, number)
