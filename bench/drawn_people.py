@@ -7,7 +7,7 @@ that the solver returns, within its gap of 0.0001 of the best; *after* is that o
 one with fewer drawn rows at no more risk. A row is drawn where the draw decides whether the decision is right.
 
 Rule, set before the run: it helps on a set if, summed over its splits and tails, fewer selection rows are drawn and the
-risk of no mixture is higher than before. New rows are the control: there the drawn share must fall too.
+risk of no mixture is higher than before. New rows are the control: there fewer must be drawn too.
 """
 
 import os
@@ -74,9 +74,10 @@ def page(rows: list[dict[str, str]]) -> str:
     lines, verdicts = [], []
     for name in dict.fromkeys(row["set"] for row in rows):
         own = [row for row in rows if row["set"] == name]
-        total = {column: sum(float(row[column]) for row in own) for column in COLUMNS[6:8]}
+        total = {column: sum(float(row[column]) for row in own) for column in COLUMNS[6:10]}
         worst = max(float(row["risk after"]) - float(row["risk before"]) for row in own)
-        helps = total["drawn after"] < total["drawn before"] and worst <= 1e-6
+        falls = all(total[f"{rows} after"] < total[f"{rows} before"] for rows in ("drawn", "new"))
+        helps = falls and worst <= 1e-6
         verdicts.append([name, f"{worst:+.6f}", "helps" if helps else "does not help"])
         for alpha in ALPHAS:
             cell = [row for row in own if float(row["alpha"]) == alpha]
@@ -90,8 +91,8 @@ def page(rows: list[dict[str, str]]) -> str:
     return (
         "# How many people a draw decides about\n\n"
         f"Made by `python bench/drawn_people.py`; every number is in `results.csv` beside this page.\n\n{explained}\n\n"
-        "Mixtures of the thresholds of one score are left as they are: between the outer thresholds of a group every row\n"
-        "is drawn, and on Adult no mixture with as little risk had its thresholds nearer to one another.\n\n"
+        "Mixtures of the thresholds of one score are left as they are: between the outer thresholds of a group every\n"
+        "row is drawn, and on Adult no mixture with as little risk had its thresholds nearer to one another.\n\n"
         "## Verdicts\n\n"
         + markdown_table(["set", "largest change of the risk", "verdict"], verdicts, n_words=1)
         + f"\n\n## Shares\n\nMeans of {len({row['seed'] for row in rows})} splits; *new* are rows that chose nothing, "

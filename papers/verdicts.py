@@ -12,6 +12,7 @@ from papers.boosted_cvar import page as boosted_cvar
 from papers.boosted_cvar.pattern import N_CLASSES, means_over_seeds
 from papers.boosted_cvar.steps import difference as step_difference
 from papers.dataset_constraints import page as constraints
+from papers.dataset_constraints.experiment import LINEARS
 from papers.dro_boosting import page as dro
 from papers.dro_boosting.experiment import CONTROL, CREDIT, DEFAULT, DRO
 from papers.markdown import markdown_table
@@ -209,7 +210,7 @@ def _dro_boosting(folder: Path) -> Iterator[Verdict]:
 
 def _dataset_constraints(folder: Path) -> Iterator[Verdict]:
     rows = read_rows(folder / "dataset_constraints" / "results.parquet")
-    for learner in constraints.LINEARS:
+    for learner in LINEARS:
         for one in constraints.fairness_statements(rows.where(learner=learner)):
             yield Verdict(
                 f"dataset constraints, Figure 2 with {learner}: {one.text}",

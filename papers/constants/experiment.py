@@ -224,7 +224,7 @@ def _held_out(model: Any, choose: Sequence[Any], test: Sequence[Any], part: Part
     floor = round(recall_score(choose[1], model.predict(choose[0]), average=None).min() + level, 3)
     losses = _losses(model, choose, test, alpha=1.0, goals=[f"every_class(recall, train) >= {floor}"])
     worst = 1.0 - max(float(losses[y == one].mean()) for one in np.unique(y))
-    return float(losses.mean()) + max(0.0, floor - worst)
+    return float(losses.mean() + max(0.0, floor - worst))
 
 
 def _losses(model: Any, choose: Sequence[Any], test: Sequence[Any], **settings: Any) -> FloatArray:
