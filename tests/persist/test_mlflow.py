@@ -3,15 +3,20 @@
 import sys
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
+from counterpoise.datasets import loans
 from counterpoise.learners import HistogramTree, Stump
 from counterpoise.persist import UnreadableModel, UnstorableModel
+from counterpoise.runs import fit_run, log_run, predict_run
 
 mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
 
@@ -112,6 +117,62 @@ def test_rules_are_told_the_columns_that_they_look_at(tmp_path):
         ValueError, match="The model was saved with the column 'old', so the rows need it too: pass a data"
     ):
         asked.predict(rows.drop(columns="old"))
+
+
+def test_categories_are_served_as_texts_and_restored(tmp_path):
+    names = np.array(["baker", "cook", "smith"])[np.arange(200) % 3]
+    rows = FRAME.iloc[:, :2].assign(job=pd.Categorical(names, ["smith", "cook", "baker"]))
+    learner = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
+    labels = np.where((names == "cook") | (FRAME.iloc[:, 0] > 17), "good", "bad")
+    model = cp.GoalClassifier(learner, cv=2, random_state=0, confidence=None).fit(rows, labels)
+    save_model(model, tmp_path / "model", input_example=rows.head(3))
+    asked, expected = mlflow.pyfunc.load_model(str(tmp_path / "model")), model.predict(rows)
+    assert str(asked.metadata.signature.inputs.to_dict()[2]["type"]) == "string"
+    texts = rows.astype({"job": str})
+    assert_array_equal(in_batches(asked, texts), expected)  # of which some hold two of the categories
+    assert_array_equal(np.concatenate([asked.predict(texts[place : place + 1]) for place in range(9)]), expected[:9])
+    save_model(
+        model,
+        tmp_path / "polars",
+        input_example=pl.from_pandas(rows.head(3)),
+        categories={"job": ["smith", "cook", "baker"]},
+    )
+    assert_array_equal(mlflow.pyfunc.load_model(str(tmp_path / "polars")).predict(texts), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize("is_drawn", [False, True])
+def test_a_run_is_logged_with_one_call_and_decides_alike(tmp_path, is_drawn):
+    table = loans(600, random_state=0)[0].assign(person=range(600))
+    table.to_csv(tmp_path / "loans.csv", index=False)
+    drawn, alpha = (', decision = "sticky"', "alpha = 0.5\n") if is_drawn else ("", "")
+    (tmp_path / "goals.toml").write_text(
+        f"""{alpha}goals = ["recall >= 0.6", "max_difference(positive_rate, by=sex) <= 0.2"]
+        method = {{ models = [{{ name = "logistic" }}], parameters = {{ cv = 2, by = ["sex", "baseline"]{drawn} }} }}
+        [data]
+        files = "loans.csv"
+        target = "default"
+        positive = "yes"
+        groups = ["sex"]
+        baseline = "last_year"
+        drop = ["person"]
+        """
+    )
+    run, beside = fit_run(tmp_path / "goals.toml"), {"ids": "person"} if is_drawn else {}
+    with mlflow.start_run() as active:
+        uri = log_run(run, "loans", **beside).model_uri
+    kept = mlflow.get_run(active.info.run_id).data
+    assert kept.params["goal_1"] == "recall >= 0.6"
+    assert kept.metrics == pytest.approx(run.result().metrics())
+    files = {one.path for one in mlflow.artifacts.list_artifacts(run_id=active.info.run_id)}
+    assert {"goals.toml", "result.json"} <= files
+    assert not any("key" in one for one in files)
+    predict_run(run, tmp_path / "loans.csv", tmp_path / "decisions.csv", **beside)
+    asked = mlflow.pyfunc.load_model(uri)
+    expected = pd.read_csv(tmp_path / "decisions.csv")["prediction"]
+    assert expected.nunique() == 2
+    assert_array_equal(in_batches(asked, table[asked.metadata.signature.inputs.input_names()]), expected)
 
 
 def test_arrays_and_frames_reach_models_that_know_no_names(tmp_path):

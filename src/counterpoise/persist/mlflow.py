@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from counterpoise import __version__
 from counterpoise._base.checks import check_choice
-from counterpoise._base.frames import column_names, is_frame, select
+from counterpoise._base.frames import CATEGORY, column_names, columns_of, is_frame, kind_of, select
 from counterpoise._base.lazy import import_optional
 from counterpoise.persist.container import UnreadableModel, UnstorableModel
 from counterpoise.persist.models import load, refuse_unfitted, save
@@ -50,6 +50,7 @@ def save_model(
     baseline: str | None = None,
     input_example: Any = None,
     signature: Any = None,
+    categories: Mapping[str, Sequence[Any]] | None = None,
     trusted: Sequence[str] = (),
     mlflow_model: Any = None,
     **settings: Any,
@@ -73,9 +74,13 @@ def save_model(
     baseline : str, optional
         The column with the baseline predictions, where rules use them.
     input_example : data frame or array, optional
-        Some rows, with the columns above; MLflow stores them, and takes the signature from them.
+        Some rows, with the columns above; MLflow stores them, and takes the signature from them. Categories are texts
+        there.
     signature : mlflow.models.ModelSignature, optional
         Default: as ``input_example`` shows.
+    categories : dict of str to list, optional
+        The categories of columns that the model was fitted on as categories: MLflow serves texts, which become
+        categories again. Default: as ``input_example`` has them.
     trusted : sequence of str, default=()
         As for ``counterpoise.save``. A ``python_function`` trusts nothing in addition: ``load_model`` reads such files.
     mlflow_model : mlflow.models.Model, optional
@@ -107,6 +112,8 @@ def save_model(
     """
     mlflow = _mlflow(UnstorableModel)
     config = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
+    input_example, shown = as_served(input_example)
+    config["categories"] = {name: list(known) for name, known in (categories or shown).items()}
     server = _ServedModel(model, config)
     server.check()
     if signature is None and input_example is not None:
@@ -184,6 +191,19 @@ def load_model(model_uri: str, *, dst_path: str | None = None, trusted: Sequence
     return load(folder / str(flavours[FLAVOUR]["data"]), trusted=trusted)
 
 
+def as_served(rows: Any) -> tuple[Any, dict[str, list[Any]]]:
+    """Return rows as MLflow takes them, frames of pandas with texts in place of categories, and the categories."""
+    if not is_frame(rows):
+        return rows, {}
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 - where frames are
+
+    columns = [(str(name), column) for name, column in columns_of(rows) if kind_of(column) == CATEGORY]
+    categories = {
+        name: nw.from_native(column, series_only=True).cat.get_categories().to_list() for name, column in columns
+    }
+    return nw.from_native(rows, eager_only=True).to_pandas().astype(dict.fromkeys(categories, object)), categories
+
+
 def _mlflow(kind: type[ValueError]) -> Any:
     return import_optional("mlflow", kind, 'Models are kept in MLflow with mlflow: pip install "counterpoise[mlflow]".')
 
@@ -243,6 +263,11 @@ class _ServedModel(NamedTuple):
         """Return the columns that the model was fitted on; as an array where it never saw their names."""
         if not is_frame(rows):
             return rows
+        categories = self.config.get("categories") or {}
+        if categories:
+            from pandas import CategoricalDtype  # noqa: PLC0415 - MLflow serves its frames
+
+            rows = rows.astype({name: CategoricalDtype(known) for name, known in categories.items() if name in rows})
         names = getattr(self.model, "feature_names_in_", None)
         if names is not None:
             return self._column(rows, list(names))

@@ -10,6 +10,7 @@ from counterpoise.runs.fit import fit_run as fit_run
 from counterpoise.runs.folder import Run as Run
 from counterpoise.runs.folder import open_run as open_run
 from counterpoise.runs.goals_file import read_goals_file as read_goals_file
+from counterpoise.runs.mlflow import log_run as log_run
 from counterpoise.runs.monitoring import MonitorSummary as MonitorSummary
 from counterpoise.runs.monitoring import monitor_run as monitor_run
 from counterpoise.runs.proposing import Proposal as Proposal
