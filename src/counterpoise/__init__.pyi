@@ -31,6 +31,7 @@ from counterpoise.classifiers.goal import GoalClassifier as GoalClassifier
 from counterpoise.classifiers.mixture import MixtureClassifier as MixtureClassifier
 from counterpoise.classifiers.pilots import AssumedScores as AssumedScores
 from counterpoise.classifiers.planning import plan as plan
+from counterpoise.classifiers.search import goal_scorer as goal_scorer
 from counterpoise.displays import CVaRCurveDisplay as CVaRCurveDisplay
 from counterpoise.displays import RateDisplay as RateDisplay
 from counterpoise.displays import TradeoffDisplay as TradeoffDisplay

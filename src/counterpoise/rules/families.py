@@ -336,11 +336,12 @@ class ThresholdRules(NamedTuple):
 
 def _cut(rule: Rule, place: Any, rows: DecisionRows) -> IntArray:
     """Return the place of the class that a rule decides for each row; 2 where it defers."""
-    scores, (upper, lower) = rows.output_of(rule.model), map(np.array, rule.levels)
-    is_above = scores > upper[rows.groups]
+    scores = rows.output_of(rule.model)
+    upper, lower = (np.array(levels)[rows.groups] if len(levels) > 1 else levels[0] for levels in rule.levels)
+    is_above = scores > upper
     codes = np.asarray(np.where(is_above, place, 1 - place))
     if rule.lower is not None:
-        codes[~is_above & (scores > lower[rows.groups])] = _PAIR
+        codes[~is_above & (scores > lower)] = _PAIR
     return codes
 
 

@@ -145,7 +145,7 @@ class Pool(NamedTuple):
                 report()
 
         tasks = [(place, chunk) for place in live for chunk in chunks]
-        if len(tasks) == 1 and not reports:
+        if len(tasks) == 1:
             fill(*tasks[0])
         else:
             in_threads(fill, tasks, self.n_jobs, shared=True)

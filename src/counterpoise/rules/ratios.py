@@ -18,7 +18,7 @@ import numpy as np
 
 from counterpoise.goals import Rate, Ratio
 from counterpoise.goals.rates import is_maximized
-from counterpoise.rules.choosing import FIXED, Problem
+from counterpoise.rules.choosing import FIXED, Problem, value_of
 from counterpoise.rules.goal_rows import linear_rate
 from counterpoise.theory.risks import CVaR
 
@@ -169,6 +169,14 @@ def _value(family: Any, solution: Any, rate: Rate) -> float:
 class _Decided(NamedTuple):
     chosen: Any
     mixture: Any
+
+
+def value_of_decisions(family: Any, problem: Problem, chosen: Any, mixture: Any) -> float:
+    """Return the objective, a ratio or any other, of rules that were chosen on a family's selection rows."""
+    if not isinstance(problem.objective, Ratio):
+        return value_of(family.predictions(chosen), problem, mixture)
+    search = RatioSearch.of(problem, None, lambda decided, rate: _value(family, decided, rate))
+    return search.sign * search.point(_Decided(chosen, mixture)).value
 
 
 def with_linear_objective(model: Any, problem: Problem) -> Problem:

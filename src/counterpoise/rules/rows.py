@@ -115,8 +115,7 @@ def as_columns(X: Any) -> Any:
 
 def known_columns(X: Any, names: AnyArray | None) -> Any:
     """Return a data frame with only the columns that ``fit`` had, without ids or labels."""
-    columns = column_names(X)
-    if names is None or len(columns) <= len(names) or not set(names) <= set(columns):
+    if names is None or not is_frame(X) or X.shape[1] <= len(names) or not set(names) <= set(column_names(X)):
         return X
     return select(X, names.tolist())
 
