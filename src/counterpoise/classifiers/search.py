@@ -19,7 +19,7 @@ from counterpoise.rules.options import Deferral
 _BY_ROW = ("sensitive_features", "baseline")  # what goals may need beside X and y
 
 
-class _Rows(NamedTuple):
+class _TestRows(NamedTuple):
     """Labelled rows to score on, with what goals need beside them."""
 
     X: Any
@@ -73,14 +73,14 @@ class GoalScorer:
         columns = {
             name: _matched(self.columns.get(name), X, name) if part is None else part for name, part in passed.items()
         }
-        rows = _Rows(X, y, columns | {"sample_weight": sample_weight})
+        rows = _TestRows(X, y, columns | {"sample_weight": sample_weight})
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
         if not isinstance(last, MixtureBase):
             return self._value_inside(estimator, rows)
         inputs = estimator[:-1].transform(X) if hasattr(estimator, "steps") else X
         return self._value_of_decisions(last, rows, inputs)
 
-    def _value_inside(self, estimator: Any, rows: _Rows) -> float:
+    def _value_inside(self, estimator: Any, rows: _TestRows) -> float:
         """Return the objective of the best rule of the model's scores that meets the goals, or its opposite."""
         inside = GoalClassifier(
             FrozenEstimator(estimator), goals=self.goals, confidence=None, random_state=0, **self.choice
@@ -91,7 +91,7 @@ class GoalScorer:
             raise error from None  # a search prints the traceback of each fold
         return _as_score(inside.value_, inside.objective_)
 
-    def _value_of_decisions(self, model: MixtureBase, rows: _Rows, inputs: Any) -> float:
+    def _value_of_decisions(self, model: MixtureBase, rows: _TestRows, inputs: Any) -> float:
         """Return the objective of the model's decisions, or its opposite, unless they are shown to fail a goal."""
         objective, positive = self.choice["objective"], self.choice["pos_label"]
         objective = model.objective_ if objective is None else objective
