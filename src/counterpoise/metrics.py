@@ -45,11 +45,7 @@ __all__ = ["RateRow", "RateTable", "cvar_curve", "cvar_loss", "rate_table", "rea
 
 
 def cvar_loss(
-    losses: ArrayLike,
-    alpha: float,
-    sample_weight: ArrayLike | None = None,
-    *,
-    mixture: ArrayLike | None = None,
+    losses: ArrayLike, alpha: float, sample_weight: ArrayLike | None = None, *, mixture: ArrayLike | None = None
 ) -> float:
     """Return the average loss over the worst fraction ``alpha`` of the samples.
 
@@ -92,11 +88,7 @@ def cvar_loss(
 
 
 def cvar_curve(
-    losses: ArrayLike,
-    alphas: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    *,
-    mixture: ArrayLike | None = None,
+    losses: ArrayLike, alphas: ArrayLike, sample_weight: ArrayLike | None = None, *, mixture: ArrayLike | None = None
 ) -> FloatArray:
     """Return the CVaR at each of many levels, sorting the losses once.
 
@@ -125,11 +117,7 @@ def cvar_curve(
 
 
 def realised_cvar(
-    losses: ArrayLike,
-    alphas: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    *,
-    mixture: ArrayLike | None = None,
+    losses: ArrayLike, alphas: ArrayLike, sample_weight: ArrayLike | None = None, *, mixture: ArrayLike | None = None
 ) -> FloatArray:
     """Return the CVaR of zero-one losses once decisions are drawn: ``min(1, error / alpha)``.
 

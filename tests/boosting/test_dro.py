@@ -27,8 +27,10 @@ from counterpoise.learners import HistogramTree, Stump
 from counterpoise.solvers import worst_case_weights
 from counterpoise.theory.guarantees import calibrated_radius
 from counterpoise.theory.losses import LOSSES
-from counterpoise.theory.risks import ball_risk
+from counterpoise.theory.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood
 
+BALLS = {"empirical-likelihood": EmpiricalLikelihood, "kl": KL, "chi-square": ChiSquare}
+BALLS["cvar"] = lambda radius: CVaR(np.exp(-radius))
 KINDS = [("exponential", "empirical-likelihood"), ("logistic", "kl"), ("squared", "chi-square"), ("logistic", "cvar")]
 
 
@@ -66,7 +68,7 @@ def test_the_robust_loss_never_rises_and_is_that_of_the_risk(loss, divergence, l
         learner, n_estimators=12, radius=radius, divergence=divergence, loss=loss, learning_rate=learning_rate
     ).fit(X, y)
     assert (np.diff(model.robust_losses_) <= 1e-12).all()
-    risk, signs = ball_risk(divergence, radius), 2 * y - 1
+    risk, signs = BALLS[divergence](radius), 2 * y - 1
     scores = [np.zeros(len(y)), *model.staged_decision_function(X)]
     losses = [LOSSES[loss].value(signs * score) for score in scores]
     np.testing.assert_allclose(model.robust_losses_, [risk.value(one) for one in losses], rtol=1e-8)

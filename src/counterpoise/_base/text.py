@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -112,3 +112,14 @@ class Secret(bytes):
         return "<hidden>"
 
     __str__ = __repr__
+
+
+def plain_values(value: Any) -> Any:
+    """Return the value as JSON has it: NaN and infinity, which it has not, become null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_values(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(entry) for entry in value]
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

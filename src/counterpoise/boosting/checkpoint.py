@@ -48,25 +48,9 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in a repr: another in every proc
 
 # What the rounds do not depend on. Goals and what goes with them are for the mixture at the end, and a fit may fail on
 # them after all its rounds: others can then be tried on the same ones.
-NOT_OF_ROUNDS = frozenset(
-    (
-        "n_estimators",
-        "n_jobs",
-        "callbacks",
-        "checkpoint",
-        "stopping",  # its fields are written
-        "alpha",  # the objective holds it
-        "goals",
-        "pos_label",
-        "mixture",
-        "decision",
-        "key",
-        "objective",
-        "budget",
-        "confidence",
-        "scores",
-    )
-)
+_OF_MIXTURE = {"goals", "pos_label", "mixture", "decision", "key", "objective", "budget", "confidence", "scores"}
+_WRITTEN_APART = {"stopping", "alpha"}  # the fields of the first; the objective holds the second
+NOT_OF_ROUNDS = {"n_estimators", "n_jobs", "callbacks", "checkpoint"} | _OF_MIXTURE | _WRITTEN_APART
 
 
 def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -113,14 +113,7 @@ def check_predict_input(estimator: Any, learner: Any, X: Any) -> Any:
 
 
 def split_rows(
-    estimator: Any,
-    learner: Any,
-    rows: CheckedRows,
-    X_val: Any,
-    y_val: Any,
-    sensitive_features: Any = None,
-    *,
-    entropy: int,
+    estimator: Any, learner: Any, rows: CheckedRows, X_val: Any, y_val: Any, sensitive: Any = None, *, entropy: int
 ) -> tuple[CheckedRows, CheckedRows | None]:
     """Return the rows to train on and the held-out rows, which were passed or are set aside by ``stopping``."""
     if X_val is None and y_val is None:
@@ -135,7 +128,7 @@ def split_rows(
             f"y_val must hold samples of every class; it has none of the class {absent!r}. Add some, or leave X_val "
             "and y_val out."
         )
-    groups = None if sensitive_features is None else groups_of(sensitive_features, codes.size)[0]
+    groups = None if sensitive is None else groups_of(sensitive, codes.size)[0]
     return rows, CheckedRows(X, codes, np.full(codes.size, 1 / codes.size), groups)
 
 

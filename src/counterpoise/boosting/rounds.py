@@ -13,6 +13,7 @@ IMPROVEMENT = 1e-3  # part of the objective's size, a fall that counts: above th
 Fit = Callable[[FloatArray, int], "Fitted"]  # weights, round -> model
 Rule = Callable[["History"], FloatArray]  # the rounds so far -> weights of the next
 Vote = Callable[["Round", "History"], float]  # a round, those before it -> how much its model counts
+Stop = Callable[["Round", "History"], bool]  # a round, and all so far -> whether it was the last
 Callback = Callable[["Round"], object]  # a true result stops the boosting
 
 
@@ -88,15 +89,7 @@ class History:
         self.weighted_losses.append(latest.weighted_loss)
 
 
-def boost(
-    fit: Fit,
-    history: History,
-    *,
-    reweigh: Rule,
-    vote: Vote | None = None,
-    stop: Callable[[Round, History], bool],
-    n_rounds: int,
-) -> History:
+def boost(fit: Fit, history: History, *, reweigh: Rule, vote: Vote | None = None, stop: Stop, n_rounds: int) -> History:
     """Fit up to ``n_rounds`` further models, each on weights chosen from the rounds before it.
 
     Without ``vote`` every model has one vote: a mixture is chosen after the rounds. A model with a vote of 0 is of no

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from counterpoise import __version__, datasets, explorer, runs
 from counterpoise import report as pages
 from counterpoise.cli import DONE, NOT_MET, OVERVIEW, monitoring, tables
-from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, flowing
+from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, flowing, write_csv, write_page
 
 app = App(
     name="counterpoise",
@@ -266,16 +266,10 @@ def explain(
 
 
 def _explain_batch(
-    run: Path,
-    data: Path,
-    row: list[int] | None,
-    options: dict[str, Any],
-    output: Path | None,
-    csv: Csv,
-    shown: Shown,
+    run: Path, data: Path, row: list[int] | None, options: dict[str, Any], output: Path | None, csv: Csv, shown: Shown
 ) -> None:
     """Print the principal reasons of the adverse decisions about all rows of a table."""
-    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
+    from counterpoise.runs.folder import check_place  # noqa: PLC0415
 
     if row:
         raise ValueError("--reasons are of all rows of the table. Leave --row out.")
@@ -283,10 +277,7 @@ def _explain_batch(
         check_place(output, read=data)
     with csv.reading():
         reasons = runs.reasons_of_run(runs.open_run(run), data, **options)
-    if output is not None:
-        write_output(output, reasons.as_csv().encode())
-    line = "" if output is None else f"\n\ntable: {output}"
-    shown.answer(f"{reasons}{line}", reasons.as_dict() | {"output": output})
+    shown.answer(f"{reasons}{write_csv(reasons, output)}", reasons.as_dict() | {"output": output})
 
 
 @command
@@ -401,12 +392,7 @@ def certify(
 
 
 @command
-def compare(
-    *places: Path,
-    prediction: str = "prediction",
-    html: Path | None = None,
-    shown: Out = PRINTED,
-) -> None:
+def compare(*places: Path, prediction: str = "prediction", html: Path | None = None, shown: Out = PRINTED) -> None:
     """Compare runs, and decisions in a table, side by side: goals, errors, margins and costs.
 
     Parameters
@@ -426,12 +412,7 @@ def compare(
         if not place.is_file():
             runs.open_run(place)  # an error in it is shown before more is loaded
     comparison = runs.compare_runs(places, prediction=prediction)
-    if html is not None:
-        from counterpoise.report.page import write_page  # noqa: PLC0415
-
-        write_page(comparison, html)
-    page = "" if html is None else f"\n\npage: {html}"
-    shown.answer(f"{comparison}{page}", comparison.as_dict() | {"page": html})
+    shown.answer(f"{comparison}{write_page(comparison, html, 'page')}", comparison.as_dict() | {"page": html})
 
 
 @command
@@ -480,21 +461,15 @@ def alternatives(
     table
         Where all numbers go as a CSV file.
     """
-    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
+    from counterpoise.runs.folder import check_place  # noqa: PLC0415
 
     for place, option in ((html, "--html"), (table, "--csv")):
         if place is not None:
             check_place(place, option=option)
     options: dict[str, Any] = {"disparity": disparity, "incumbent": incumbent, "within": within, "n_points": points}
     found = runs.alternatives_run(runs.open_run(run), others=other or (), by=by or (), confidence=confidence, **options)
-    if html is not None:
-        from counterpoise.report.page import write_page  # noqa: PLC0415
-
-        write_page(found, html)
-    if table is not None:
-        write_output(table, found.as_csv().encode())
-    written = [f"{name}: {place}" for name, place in (("page", html), ("table", table)) if place is not None]
-    shown.answer("\n".join([str(found), *written]), found.as_dict() | {"page": html, "table": table})
+    lines = write_page(found, html, "page") + write_csv(found, table)
+    shown.answer(f"{found}{lines}", found.as_dict() | {"page": html, "table": table})
 
 
 @command

@@ -6,11 +6,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from counterpoise._base.progress import bar_of_progress, lines_of_progress
+from counterpoise._base.text import plain_values
 
 _TABS = {"\\t": "\t", "tab": "\t"}  # as a shell lets them be typed
 
@@ -62,7 +64,7 @@ class Shown:
     def answer(self, text: str, values: Mapping[str, Any]) -> None:
         """Print the result of a command: text, or the same as JSON."""
         if self.json:
-            _print(json.dumps(_plain(values), indent=2, allow_nan=False))
+            _print(json.dumps(plain_values(values), indent=2, allow_nan=False))
         elif not self.quiet:
             _print(text)
 
@@ -74,6 +76,26 @@ class Shown:
         else:
             with bar_of_progress() if sys.stdout.isatty() else lines_of_progress() as tell:
                 yield tell
+
+
+def write_page(value: Any, path: Path | None, name: str = "report") -> str:
+    """Write the page of a value where a path is named, and return the lines that say so."""
+    if path is None:
+        return ""
+    from counterpoise.report import page  # noqa: PLC0415 - heavy: only where a page is written
+
+    page.write_page(value, path)
+    return f"\n\n{name}: {path}"
+
+
+def write_csv(value: Any, path: Path | None) -> str:
+    """Write a value as a CSV file where a path is named, and return the lines that say so."""
+    if path is None:
+        return ""
+    from counterpoise.runs.folder import write_output  # noqa: PLC0415 - heavy: only where a table is written
+
+    write_output(path, value.as_csv().encode())
+    return f"\n\ntable: {path}"
 
 
 Flag = Parameter(negative="", show_default=False)
@@ -90,17 +112,6 @@ def flowing(function: Callable[..., Any]) -> Callable[..., Any]:
     paragraphs = [" ".join(paragraph.split()) for paragraph in head.split("\n\n")]
     function.__doc__ = "\n\n".join(paragraphs) + "\n" + rule + parameters
     return function
-
-
-def _plain(value: Any) -> Any:
-    """Return the value as JSON has it: NaN and infinity, which it has not, become null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
 def _print(text: str) -> None:

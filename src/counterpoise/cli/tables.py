@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from counterpoise.cli import DONE, NOT_MET
-from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown
+from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, write_csv, write_page
 
 Several = Parameter(negative="")
 
@@ -148,19 +148,13 @@ def choose(
             budget=budget, decision=decision, defer_cost=defer_cost, defer_label=defer_label, ids=ids, key=key,
             confidence=_level(confidence, proof=proof),
         )  # fmt: skip
-    _write_page(chosen.answers, report)
+    page = write_page(chosen.answers.result, report)
     values: dict[str, Any] = {"positive": chosen.rules.positive, "rules": [one._asdict() for one in chosen.rules.rules]}
     parts = ("value", "bound", "holds")
     checks = [{"goal": str(one.goal)} | {name: getattr(one, name) for name in parts} for one in chosen.checks]
-    values |= {
-        "value": chosen.value,
-        "goals": checks,
-        "confidence": chosen.confidence,
-        "proof": None if chosen.proof is None else chosen.proof._asdict() | {"is_proven": chosen.proof.is_proven},
-        "output": output,
-        "report": report,
-    }
-    shown.answer(f"{chosen}\n\nrules: {output}" + _page_line(report), values)
+    proof_words = None if chosen.proof is None else chosen.proof._asdict() | {"is_proven": chosen.proof.is_proven}
+    values |= {"value": chosen.value, "goals": checks, "confidence": chosen.confidence, "proof": proof_words}
+    shown.answer(f"{chosen}\n\nrules: {output}{page}", values | {"output": output, "report": report})
 
 
 def _level(confidence: float | str, *, proof: bool) -> Any:
@@ -381,21 +375,11 @@ def audit(
         Exit with code 1 unless every goal is shown to hold.
     """
     _check_page(report, table, output)
-    of_impact: dict[str, Any] = {
-        "score": score,
-        "unknown": unknown,
-        "min_share": min_share,
-        "exclude_small": exclude_small,
-    }
-    of_goals: dict[str, Any] = {
-        "target": target,
-        "goal": goal,
-        "baseline": baseline,
-        "weights": weights,
-        "defer_label": defer_label,
-    }
-    of_goals |= {"largest_weight": largest_weight, "largest_value": largest_value, "strict": strict or None}
-    of_goals |= {"proxy": proxy, "labelled": labelled}
+    of_impact: dict[str, Any] = {"score": score, "unknown": unknown, "min_share": min_share}
+    of_impact["exclude_small"] = exclude_small
+    of_goals: dict[str, Any] = {"target": target, "goal": goal, "baseline": baseline, "weights": weights}
+    of_goals |= {"defer_label": defer_label, "largest_weight": largest_weight, "largest_value": largest_value}
+    of_goals |= {"strict": strict or None, "proxy": proxy, "labelled": labelled}
     _refuse_options(of_goals if impact else of_impact | {"output": output}, impact=impact)
     if impact:
         options = {"positive": positive, "confidence": confidence, **of_impact}
@@ -436,10 +420,10 @@ def audit(
         from counterpoise.goals.proxies import assumption  # noqa: PLC0415
 
         shown.say(assumption(read_proxies(proxy)))
-    _write_page(table_audit, report)
+    page = write_page(table_audit.result, report)
     called = "" if table_audit.positive is None else f"positive class: {table_audit.positive!r}\n"
     words = audit_words(table_audit.audit) | {"positive": table_audit.positive, "report": report}
-    shown.answer(called + audit_text(table_audit.audit) + _page_line(report), words)
+    shown.answer(called + audit_text(table_audit.audit) + page, words)
     return NOT_MET if strict and not table_audit.audit.holds else DONE
 
 
@@ -472,7 +456,7 @@ def _audit_impact(
     shown: Shown,
 ) -> None:
     """Print impact ratios, and write them as CSV and as a page."""
-    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
+    from counterpoise.runs.folder import check_place  # noqa: PLC0415
     from counterpoise.runs.impact import impact_of_table  # noqa: PLC0415 - heavy: only where the command runs
 
     if output is not None:
@@ -480,15 +464,8 @@ def _audit_impact(
     options = {name: value for name, value in options.items() if value is not None}
     with csv.reading():
         ratios = impact_of_table(table, prediction=prediction, groups=groups, **options)
-    if output is not None:
-        write_output(output, ratios.as_csv().encode())
-    if report is not None:
-        from counterpoise.report.page import write_page  # noqa: PLC0415
-
-        write_page(ratios, report)
-    line = "" if output is None else f"\n\ntable: {output}"
-    values = ratios.as_dict() | {"output": output, "report": report}
-    shown.answer(f"{ratios}{line}" + _page_line(report), values)
+    lines = write_csv(ratios, output) + write_page(ratios, report)
+    shown.answer(f"{ratios}{lines}", ratios.as_dict() | {"output": output, "report": report})
 
 
 def _check_page(report: Path | None, table: Path, output: Path | None = None) -> None:
@@ -500,14 +477,3 @@ def _check_page(report: Path | None, table: Path, output: Path | None = None) ->
     check_place(report, read=table, option="--report")
     if output is not None and report.resolve() == output.resolve():
         raise ValueError(f"--report and --output must name two files; both name {report}.")
-
-
-def _write_page(answers: Any, report: Path | None) -> None:
-    if report is not None:
-        from counterpoise.report.page import write_page  # noqa: PLC0415
-
-        write_page(answers.result, report)
-
-
-def _page_line(report: Path | None) -> str:
-    return "" if report is None else f"\n\nreport: {report}"

@@ -11,14 +11,7 @@ import numpy as np
 
 from counterpoise._base.text import did_you_mean
 from counterpoise.datasets import fetch
-from counterpoise.datasets.columns import (
-    Columns,
-    GroupColumn,
-    Recipe,
-    as_strings,
-    from_sparse_rows,
-    read_columns,
-)
+from counterpoise.datasets.columns import Columns, GroupColumn, Recipe, as_strings, from_sparse_rows, read_columns
 from counterpoise.datasets.folders import (
     ChecksumMismatch,
     DataFolder,

@@ -56,15 +56,14 @@ def check_fits_shards(problem: Problem) -> None:
     """Refuse objectives and goals that cannot be computed from sums over shards."""
     refuse_compared(problem.goals, "A model over shards")
     objective = problem.objective
-    if isinstance(objective, Ratio) or (isinstance(objective, Risk) and not _is_of_sums(objective)):
+    needs_rows = (
+        isinstance(objective, Risk) and objective.tail_fraction is None and not isinstance(objective, WorstGroup)
+    )
+    if isinstance(objective, Ratio) or needs_rows:
         raise ValueError(
             f"Over shards the objective must be a CVaR, WorstGroup or a rate; got {objective!r}, which needs all rows "
             "in one place."
         )
-
-
-def _is_of_sums(risk: Risk) -> bool:
-    return isinstance(risk, WorstGroup) or risk.tail_fraction is not None
 
 
 def check_confidences(goals: Sequence[Goal], facts: TotalFacts) -> None:

@@ -35,12 +35,7 @@ def read_margins(values: Any, setting: Setting) -> tuple[float | None, ...]:
 
 
 def describe_margins(
-    setting: Setting,
-    problem: Problem,
-    solution: BestMixture,
-    goals: Sequence[Mapping[str, Any]],
-    *,
-    is_too_much: bool,
+    setting: Setting, problem: Problem, solution: BestMixture, goals: Sequence[Mapping[str, Any]], *, is_too_much: bool
 ) -> dict[str, Any] | None:
     """Return the margins of a setting, without numbers of goals that hide theirs; None where there is no confidence.
 

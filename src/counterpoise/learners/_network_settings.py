@@ -42,6 +42,11 @@ class Settings(NamedTuple):
 def check_settings(learner: Any) -> Settings:
     """Return the settings of a learner after checking each of them."""
     learning_rate, warmup_rate = check_positive(learner.learning_rate, "learning_rate"), learner.warmup_learning_rate
+    nesterov, momentum = learner.nesterov, check_fraction(learner.momentum, "momentum")
+    if not isinstance(nesterov, bool) or (nesterov and momentum == 0):
+        raise ValueError(
+            f"nesterov must be False, or True with a momentum above 0; got {nesterov!r} with {momentum!r}."
+        )
     return Settings(
         check_count(learner.n_iterations, "n_iterations"),
         check_count(learner.warmup_epochs, "warmup_epochs", 0),
@@ -49,8 +54,8 @@ def check_settings(learner: Any) -> Settings:
         _check_places(learner.warmup_decay_at, "warmup_decay_at", "epochs", "(60, 80)"),
         check_count(learner.batch_size, "batch_size"),
         learning_rate,
-        check_fraction(learner.momentum, "momentum"),
-        _check_nesterov(learner.nesterov, learner.momentum),
+        momentum,
+        nesterov,
         check_number(learner.weight_decay, "weight_decay", "[0, inf)"),
         _check_places(learner.decay_at, "decay_at", "iterations", "(2000, 4000)"),
         check_positive(learner.decay_factor, "decay_factor"),
@@ -65,12 +70,6 @@ def check_settings(learner: Any) -> Settings:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _check_nesterov(value: Any, momentum: float) -> bool:
-    if not isinstance(value, bool) or (value and momentum == 0):
-        raise ValueError(f"nesterov must be False, or True with a momentum above 0; got {value!r} with {momentum!r}.")
-    return value
 
 
 def _check_places(values: Any, name: str, unit: str, example: str) -> tuple[int, ...]:

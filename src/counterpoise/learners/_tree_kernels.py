@@ -267,13 +267,7 @@ def gather(
 
 @kernel(void(int64, int64, _ints2, _rows, _weights, _codes, _floats2))
 def class_sums(
-    first: int,
-    last: int,
-    parts: IntArray,
-    rows: AnyArray,
-    weights: FloatArray,
-    codes: AnyArray,
-    sums: FloatArray,
+    first: int, last: int, parts: IntArray, rows: AnyArray, weights: FloatArray, codes: AnyArray, sums: FloatArray
 ) -> None:
     """For each part (start, stop, node): set the node's row of ``sums`` to the weight of each class."""
     n_classes = sums.shape[1]

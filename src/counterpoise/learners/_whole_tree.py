@@ -373,11 +373,8 @@ def _by_levels(
     n_nodes = nodes.n_nodes[0]
     order, n_placed = np.zeros(n_nodes, dtype=np.int64), 1
     feature, threshold = np.full(n_nodes, -1), np.full(n_nodes, np.nan)
-    missing_left, left, table = (
-        np.zeros(n_nodes, dtype=np.uint8),
-        np.zeros(n_nodes, dtype=np.int64),
-        np.full(n_nodes, -1),
-    )
+    missing_left, left = np.zeros(n_nodes, dtype=np.uint8), np.zeros(n_nodes, dtype=np.int64)
+    table = np.full(n_nodes, -1)
     categories, n_tables = np.empty((n_nodes, 32), dtype=np.uint8), 0
     for i in range(n_nodes):
         node = order[i]

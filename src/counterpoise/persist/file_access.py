@@ -28,11 +28,7 @@ from typing import BinaryIO, TypeAlias
 Watcher: TypeAlias = Callable[[str, Path], None]
 
 
-def _nobody(_what: str, _path: Path) -> None:
-    """Watch nothing."""
-
-
-_watcher: ContextVar[Watcher] = ContextVar("counterpoise_watcher", default=_nobody)
+_watcher: ContextVar[Watcher] = ContextVar("counterpoise_watcher", default=lambda _what, _path: None)
 
 
 @contextmanager

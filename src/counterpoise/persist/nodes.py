@@ -140,11 +140,8 @@ class Encoder:
         if kind in (ModelFile, LazyModel):
             return self._file(value.content, value.suffix if kind is ModelFile else "")
         if kind is np.ndarray:
-            return (
-                self._objects(value)
-                if value.dtype.kind == "O"
-                else ["array", *self._take_apart(self.arrays.add, value)]
-            )
+            is_of_objects = value.dtype.kind == "O"
+            return self._objects(value) if is_of_objects else ["array", *self._take_apart(self.arrays.add, value)]
         if isinstance(value, np.generic):
             return ["scalar", self.encode(np.atleast_1d(np.asarray(value)))]
         form = form_of(value)

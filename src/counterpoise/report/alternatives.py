@@ -101,11 +101,8 @@ def _tried(shown: Alternatives) -> list[str]:
 
 def _frontier_text(shown: Alternatives) -> list[str]:
     rows = f"{shown.n_held_out:,} held-out rows, with intervals" if shown.n_held_out else "selection rows"
-    return [
-        f"Each mark is an alternative on the {rows}. Left and down is better."
-        if not shown.is_ratio
-        else f"Each mark is an alternative on the {rows}. Right and down is better."
-    ]
+    side = "Right" if shown.is_ratio else "Left"
+    return [f"Each mark is an alternative on the {rows}. {side} and down is better."]
 
 
 def _figure(shown: Alternatives) -> Markup | None:

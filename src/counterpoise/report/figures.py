@@ -99,6 +99,9 @@ _TICKS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _SIDE = {">=": "at least", "<=": "at most"}
 
 
+Point = tuple[float, float, float]  # of a frontier: bound, least value, proven lower value
+
+
 class Dot(NamedTuple):
     """An estimate with its interval, and what it is compared with."""
 
@@ -156,11 +159,8 @@ def band_figure(
             ax.axvline(place, color=SERIES[1], linewidth=1.2, label=what, **style)
         shown = np.unique(np.linspace(0, len(places) - 1, _MOST_LABELS).round().astype(int))
         ax.set_xticks(places[shown], labels=[shorten(labels[place], _SHORT) for place in shown.tolist()])
-        ax.set(
-            ylim=ends,
-            xlim=(0.5, len(places) + 0.5),
-            xlabel=f"shaded grey: allowed, {_SIDE.get(sense, 'near')} {number(bound)}",
-        )
+        ax.set(ylim=ends, xlim=(0.5, len(places) + 0.5))
+        ax.set_xlabel(f"shaded grey: allowed, {_SIDE.get(sense, 'near')} {number(bound)}")
         if marks:
             ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(marks))
 
@@ -211,11 +211,7 @@ def rate_figure(name: str, rate: str, dots: Sequence[Dot], show: Callable[[float
 
 
 def score_figure(
-    name: str,
-    text: str,
-    counts: Mapping[str, Sequence[float]],
-    ends: tuple[float, float],
-    rules: Sequence[Cut],
+    name: str, text: str, counts: Mapping[str, Sequence[float]], ends: tuple[float, float], rules: Sequence[Cut]
 ) -> Markup:
     """Draw how the scores of each class are spread in a group, and where rules cut and defer, the likelier the darker.
 
@@ -269,12 +265,7 @@ def deferral_figure(
 
 
 def frontier_figure(
-    name: str,
-    text: str,
-    points: Sequence[tuple[float, float, float]],
-    least: str,
-    show: Callable[[float], str],
-    bound: float,
+    name: str, text: str, points: Sequence[Point], least: str, show: Callable[[float], str], bound: float
 ) -> Markup:
     """Draw how small the objective can be against a goal's bound: triples of bound, value and proven lower value."""
     curve = Tradeoff(tuple(TradeoffPoint(*point, math.nan, 0, None) for point in points), None, Mean())
@@ -313,7 +304,7 @@ def alternatives_figure(
     return draw(name, f"{performance} against {disparity}", f"{values}.", fill, height=2.6)
 
 
-def some(points: Sequence[tuple[float, float, float]], most: int = 5) -> list[tuple[float, float, float]]:
+def some(points: Sequence[Point], most: int = 5) -> list[Point]:
     """Return a few of many points: the ends and some between."""
     places = np.unique(np.linspace(0, len(points) - 1, most).round().astype(int))
     return [points[place] for place in places.tolist()]

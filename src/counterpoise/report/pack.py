@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.text import plain_values
 from counterpoise.classifiers.alternatives import Alternatives
 from counterpoise.persist.file_access import step, write_atomically
 from counterpoise.report.alternatives import alternatives_document, near_table
@@ -236,7 +237,7 @@ def _files(contents: _Contents, run: Run) -> dict[str, bytes]:
     }
     files = {GOALS: contents.goals, "report.html": _encoded(render(result)), VERIFIER: VERIFY.encode()}
     if found is not None:
-        words["alternatives.json"] = _finite(found.as_dict())
+        words["alternatives.json"] = plain_values(found.as_dict())
         files["alternatives.csv"] = found.as_csv().encode()
         files["alternatives.html"] = _encoded(alternatives_document(found).html())
     files |= {name: _encoded(json.dumps(one, indent=1, ensure_ascii=False) + "\n") for name, one in words.items()}
@@ -254,15 +255,6 @@ def _files(contents: _Contents, run: Run) -> dict[str, bytes]:
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", errors="replace")
-
-
-def _finite(value: Any) -> Any:
-    """Return words as JSON has them, without NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _audit_words(goal: Any, result: RunResult) -> dict[str, Any]:

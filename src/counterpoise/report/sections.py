@@ -339,12 +339,8 @@ def frontier_panels(result: RunResult) -> list[FigurePanel]:
 
 
 def _panel(result: RunResult, place: int, goal: GoalResult) -> FigurePanel:
-    aim, points, bound, name = (
-        reported_objective(result),
-        frontier_points(goal),
-        goal.on(result.judged).bound,
-        f"goal {place}",
-    )
+    aim, points = reported_objective(result), frontier_points(goal)
+    bound, name = goal.on(result.judged).bound, f"goal {place}"
     figure = figures.frontier_figure(f"frontier-{place}", goal.text, points, aim.least, aim.show, bound)
     marked = dict.fromkeys(points_at(bound, points), " (requested)")
     shown = sorted({*figures.some(points, _MOST_POINTS), *marked})
@@ -358,7 +354,7 @@ def _panel(result: RunResult, place: int, goal: GoalResult) -> FigurePanel:
     return FigurePanel(f"{name}: {goal.text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
 
 
-def points_at(bound: float, points: Sequence[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+def points_at(bound: float, points: Sequence[figures.Point]) -> list[figures.Point]:
     """Return the points of a frontier at a bound, which may have been rounded as a part of the largest of them.
 
     Examples
@@ -373,7 +369,7 @@ def points_at(bound: float, points: Sequence[tuple[float, float, float]]) -> lis
     return [point for point in points if abs(point[0] - bound) <= _ROUNDING * max(largest, abs(bound))]
 
 
-def frontier_points(goal: GoalResult) -> list[tuple[float, float, float]]:
+def frontier_points(goal: GoalResult) -> list[figures.Point]:
     """Return bound, least value and proven lower value, by bound."""
     points = sorted((point.bound, point.value, point.lower) for point in goal.tradeoff)
     return [point for point in points if math.isfinite(point[1])]

@@ -442,17 +442,12 @@ def part_of(
         known = {column: groups for column, groups in data.proxies.items() if {*groups.values()} <= {*amounts}}
         check_proxies(known, amounts)
     weights, ids, baseline = (name if name in frame else None for name in (data.weights, data.ids, data.baseline))
-    return RunRows(
-        X,
-        labels_of(frame, data.target, path) if labelled else None,
-        groups_of(frame, data.groups, path),
-        None if weights is None else weights_of(frame, weights, path, largest_weight),
-        None if baseline is None else labels_of(frame, baseline, path),
-        None if weights is None else largest_weight,
-        data.largest_value,
-        amounts,
-        ids=None if ids is None else ids_of(frame, ids, path),
-    )
+    labels, groups = labels_of(frame, data.target, path) if labelled else None, groups_of(frame, data.groups, path)
+    mass = None if weights is None else weights_of(frame, weights, path, largest_weight)
+    deployed = None if baseline is None else labels_of(frame, baseline, path)
+    limits = None if weights is None else largest_weight, data.largest_value
+    persons = None if ids is None else ids_of(frame, ids, path)
+    return RunRows(X, labels, groups, mass, deployed, *limits, amounts, ids=persons)
 
 
 def _named_rows(frame: Any, column: str | None, path: Path) -> dict[str, AnyArray]:

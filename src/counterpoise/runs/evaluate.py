@@ -269,15 +269,8 @@ def goal_results(
     known = getattr(run.estimator, "margins_", ()) if run.model is not None else ()
     for place, margin in enumerate(known[: len(margins)]):  # behind those of the goals: of a change plan
         low, high = margin.expected or (math.nan, math.nan)
-        margins[place] = result.MarginResult(
-            value=margin.value,
-            low=low,
-            high=high,
-            standard_error=margin.standard_error,
-            optimism=margin.optimism,
-            cost=margin.cost,
-            reason=margin.reason,
-        )
+        parts = {name: getattr(margin, name) for name in ("value", "standard_error", "optimism", "cost", "reason")}
+        margins[place] = result.MarginResult(low=low, high=high, **parts)
     return [
         result.GoalResult(
             text=str(goal.with_confidence(None)),

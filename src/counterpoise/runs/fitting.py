@@ -26,13 +26,7 @@ from counterpoise.rules.draws import derived_key
 from counterpoise.rules.options import Proof
 from counterpoise.runs import methods
 from counterpoise.runs.data import Data
-from counterpoise.runs.decisions import (
-    decision_inputs,
-    final_estimator,
-    has_rules,
-    keeps_answers,
-    seen_by_last,
-)
+from counterpoise.runs.decisions import decision_inputs, final_estimator, has_rules, keeps_answers, seen_by_last
 from counterpoise.runs.errors import DataError, listed
 from counterpoise.runs.folder import run_key
 from counterpoise.runs.goals_file import line_of_model

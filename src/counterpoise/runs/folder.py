@@ -381,13 +381,7 @@ class Writer:
         return True
 
     def begin(
-        self,
-        content: bytes,
-        settings: RunSettings,
-        columns: RunColumns,
-        fingerprints: Fingerprints,
-        sources: Path,
-        origin: str = "",
+        self, content: bytes, settings: RunSettings, columns: RunColumns, fingerprints: Fingerprints, sources: Path
     ) -> bool:
         """Write what is known before the fit; return whether an earlier fit of the same run goes on."""
         before = read_json(self.folder / SETTINGS) if (self.folder / SETTINGS).is_file() else {}
@@ -404,7 +398,7 @@ class Writer:
             "columns": columns._asdict(),
             "fingerprint": fingerprints.run,
             "training": fingerprints.training,
-            "origin": origin,
+            "origin": fingerprints.origin,
             "sources": os.path.relpath(sources.resolve(), self.folder.resolve()),
         }
         self.write(SETTINGS, _as_json(words))  # first: by it a folder is known as one of ours

@@ -426,13 +426,11 @@ def _goal_faults(text: str, known: Iterable[str], key: Sequence[Any], *, defers:
         yield key, f"expected a goal such as recall >= 0.9; got {_quote(text)}. {reason}"
         return
     if set(goal.counted_datasets) - set(goal.datasets):
-        yield (
-            key,
-            (
-                f"the rows of a goals file are split, and the goal {short(goal, _SHOWN)} compares them with twins, "
-                "which are not split with them. Fit a GoalClassifier in Python, and pass the twins as datasets."
-            ),
+        message = (
+            f"the rows of a goals file are split, and the goal {short(goal, _SHOWN)} compares them with twins, which "
+            "are not split with them. Fit a GoalClassifier in Python, and pass the twins as datasets."
         )
+        yield key, message
     for name in goal.datasets:
         if name not in known:
             hint, names = did_you_mean(name, known), listed(sorted(known))

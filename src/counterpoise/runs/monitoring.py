@@ -185,11 +185,8 @@ def monitor_run(
             sha256 = hash_of(path)
             is_new = not _is_counted(lines, batch, sha256, path)
         if path is not None and is_new:
-            notes += tuple(
-                f"{path} is the same file as batch {line.batch} was, and counts again"
-                for line in lines
-                if line.sha256 == sha256
-            )
+            twins = [line.batch for line in lines if line.sha256 == sha256]
+            notes += tuple(f"{path} is the same file as batch {twin} was, and counts again" for twin in twins)
             counted = _read_batch(run, path, prediction, ids)
             with as_data_error(f"The goals cannot be measured on the rows of {path}: "):
                 monitor = _counted_by(monitor, counted, time)

@@ -154,11 +154,6 @@ def _rules(settings: RunSettings) -> dict[str, Any]:
             "Other methods have no margins."
         )
     later = as_values(split_parameters(settings.method)[1])
-    splits = settings.splits
-    has_validation = bool(splits.validation) or splits.validation_files is not None
-    return {
-        "by": later.get("by", ()),
-        "objective": later.get("objective"),
-        "deferral": later.get("deferral"),
-        "in_folds": not has_validation,
-    }
+    has_validation = bool(settings.splits.validation) or settings.splits.validation_files is not None
+    rules = {"by": later.get("by", ()), "objective": later.get("objective"), "deferral": later.get("deferral")}
+    return rules | {"in_folds": not has_validation}

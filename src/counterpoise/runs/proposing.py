@@ -123,7 +123,9 @@ def propose_run(
         made = write_chosen(run, changes, choose, output, on_event, command=shlex.join(words))
     except InfeasibleGoals as error:
         hints = tuple(getattr(error, "__notes__", ()))
-        return Proposal(None, {}, reason=_reason(error, plan), nearest=(*_nearest(error), *hints))
+        together = " and ".join(_in_words(goal, plan) for goal in error.conflict)
+        reason = f"On the recent rows no {error.kind} meets {together}."
+        return Proposal(None, {}, reason=reason, nearest=(*_nearest(error), *hints))
     return _compare(run, made, Path(data_path))
 
 
@@ -144,12 +146,6 @@ def _thresholds(deployed: Any, chosen: Any) -> dict[str, tuple[float, float]]:
         return {}
     old, new = (rule.thresholds for rule in rules)
     return {name: (level, new[name]) for name, level in old.items()}
-
-
-def _reason(error: InfeasibleGoals, plan: ChangePlan) -> str:
-    """Return which goals and limits of the plan cannot be met together."""
-    together = " and ".join(_in_words(goal, plan) for goal in error.conflict)
-    return f"On the recent rows no {error.kind} meets {together}."
 
 
 def _in_words(goal: Goal, plan: ChangePlan) -> str:

@@ -178,7 +178,7 @@ def write_chosen(
             work = Work(settings, data, goals, checkpoint, ignore_event, on_event, writer.save_model, warnings=[])
             model = choose(work)
             content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
-            writer.begin(content, settings, data.columns, fingerprints, run.sources, origin=origin)
+            writer.begin(content, settings, data.columns, fingerprints, run.sources)
             writer.log(f"mixture of {run.folder.name} chosen again")
             if kind_of_decision(final_estimator(model).decision) == STICKY:
                 keep_key(writer.folder, require_draws(final_estimator(model)).key)

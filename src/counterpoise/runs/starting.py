@@ -226,11 +226,8 @@ def _look_at_roles(
 def _positive(sizes: dict[Any, int]) -> Any:
     """Return the second of two classes; of texts that say no yes the rarer one, which is mostly looked for."""
     _, second = sizes
-    return (
-        second
-        if not isinstance(second, str) or is_positive_word(second)
-        else min(sizes, key=lambda label: sizes[label])
-    )
+    says_yes = not isinstance(second, str) or is_positive_word(second)
+    return second if says_yes else min(sizes, key=lambda label: sizes[label])
 
 
 def _answer_columns(frame: Any, target: str, classes: list[Any], groups: Sequence[str]) -> list[str]:

@@ -228,10 +228,6 @@ def finish(
         times["predict"] = time.monotonic() - started
     run_result = evaluate(run, drawn)
     writer.save_pool_outputs(work.data.pool_outputs, fingerprints)
-    additions = {
-        "advice": ways_to_meet(work, model, run_result),
-        "commands": commands,
-        "seconds": times,
-        "warnings": list(dict.fromkeys(work.warnings)),
-    }
+    additions = {"advice": ways_to_meet(work, model, run_result), "commands": commands, "seconds": times}
+    additions["warnings"] = list(dict.fromkeys(work.warnings))
     writer.finish(run_result.model_copy(update=additions), fingerprints)

@@ -274,10 +274,7 @@ def evaluate_decisions(
         answers=answer_cells(run, split),
         deferral=deferral,
         drawn=drawn_result(run, split, run),
-        why={
-            "frontier": "there is no model whose thresholds could be moved",
-            "segments": "no tail fraction was set",
-        },
+        why={"frontier": "there is no model whose thresholds could be moved", "segments": "no tail fraction was set"},
         **words,
     )
     assert audit is not None  # noqa: S101 - all rows have decisions
@@ -416,10 +413,8 @@ def choose_table(
     columns = {name: score_column(table.frame, name, table_path) for name in scores}
     tail = 1.0 if alpha is None and objective is None else alpha
     problem: dict[str, Any] = {"alpha": tail, "objective": objective, "budget": budget, "decision": decision}
-    problem["confidence"] = confidence
-    label = None
-    if roles.deferral is not None:
-        label, problem["deferral"] = roles.deferral.label, roles.deferral
+    problem |= {"confidence": confidence, "deferral": roles.deferral}
+    label = None if roles.deferral is None else roles.deferral.label
     part, names = table.part(roles), {"goals": roles.goals, "pos_label": table.positive, "by": by}
     model = GoalClassifier(list(columns.values()), cv="prefit", **names, **problem)
     features: dict[str, Any] = {"baseline": part.baseline, "largest_weight": part.largest_weight}

@@ -30,15 +30,7 @@ from counterpoise.rules.draws import draws_of
 from counterpoise.rules.explaining import Explanation
 from counterpoise.rules.reasons import PrincipalReasons, principal_reasons
 from counterpoise.rules.scores.table import BASELINE
-from counterpoise.runs.data import (
-    Data,
-    RunRows,
-    extra_parts,
-    load_data,
-    positive_of,
-    read_part,
-    with_baseline_model,
-)
+from counterpoise.runs.data import Data, RunRows, extra_parts, load_data, positive_of, read_part, with_baseline_model
 from counterpoise.runs.decisions import decision_inputs, final_estimator, has_rules, mixes, seen_by_last, some_rows
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns, listed, oddest
 from counterpoise.runs.evaluate import Evaluation, goal_results, split_result
@@ -369,18 +361,16 @@ def certify_run(
 
 def _set_limits(run: Run, largest_weight: float | None, largest_value: float | dict[str, float] | None) -> Run:
     """Return the run with other limits on the weights and amounts of its rows, where they are given."""
+    data, limits = run.settings.data, dict[str, Any]()
     if largest_value is not None:
-        data = run.settings.data.model_copy(update={"largest_value": check_largest_value(largest_value)})
-        run = run._replace(settings=run.settings.model_copy(update={"data": data}))
-    if largest_weight is None:
-        return run
-    data_settings = run.settings.data
-    if data_settings.weights is None:
-        raise ValueError(
-            f"largest_weight is for weighted rows; got {largest_weight:g}, and data.weights names no column."
-        )
-    data = data_settings.model_copy(update={"largest_weight": check_positive(largest_weight, "largest_weight")})
-    return run._replace(settings=run.settings.model_copy(update={"data": data}))
+        limits["largest_value"] = check_largest_value(largest_value)
+    if largest_weight is not None:
+        if data.weights is None:
+            raise ValueError(
+                f"largest_weight is for weighted rows; got {largest_weight:g}, and data.weights names no column."
+            )
+        limits["largest_weight"] = check_positive(largest_weight, "largest_weight")
+    return run._replace(settings=run.settings.model_copy(update={"data": data.model_copy(update=limits)}))
 
 
 def known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:

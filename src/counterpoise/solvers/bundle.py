@@ -28,13 +28,7 @@ import numpy as np
 
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector
 from counterpoise._base.types import ArrayLike, FloatArray
-from counterpoise.solvers.linear_program import (
-    CuttingPlanes,
-    MixtureSolution,
-    ModelMinimum,
-    Progress,
-    power_of_two,
-)
+from counterpoise.solvers.linear_program import CuttingPlanes, MixtureSolution, ModelMinimum, Progress, power_of_two
 
 _LEVEL = 0.8  # where the level lies between lower and value while the lower bound still rises ...
 _LEVEL_STALLED = 0.35  # ... and when it does not: then it is near the optimum, and the point should move

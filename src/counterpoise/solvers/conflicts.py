@@ -181,12 +181,7 @@ class _ConflictProgram:
     """
 
     def __init__(
-        self,
-        matrix: Any,
-        bounds: ArrayLike,
-        scale: ArrayLike | None,
-        domain: Domain,
-        extra: FloatArray | None = None,
+        self, matrix: Any, bounds: ArrayLike, scale: ArrayLike | None, domain: Domain, extra: FloatArray | None = None
     ) -> None:
         self.domain = check_choice(domain, "domain", _DOMAINS)
         self.bounds = np.asarray(bounds, dtype=np.float64)

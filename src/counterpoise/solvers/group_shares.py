@@ -223,15 +223,11 @@ class _ShareSearch:
     def hull_starts(self) -> Iterator[FloatArray]:
         """Yield the best point of the curves' hulls, where limits are met there, else that which misses them least."""
         owner = np.repeat(np.arange(len(self.curves)), [curve.knots.size for curve in self.curves])
-        knots, values = (
-            np.concatenate([curve.knots for curve in self.curves]),
-            np.hstack([curve.values for curve in self.curves]),
-        )
+        knots = np.concatenate([curve.knots for curve in self.curves])
+        values = np.hstack([curve.values for curve in self.curves])
         one_of_each = (owner == np.arange(len(self.curves))[:, None]).astype(np.float64)
-        equalities, exactly = (
-            np.vstack([one_of_each, self.sizes[owner] * knots]),
-            np.append(np.ones(len(self.curves)), self.total),
-        )
+        equalities = np.vstack([one_of_each, self.sizes[owner] * knots])
+        exactly = np.append(np.ones(len(self.curves)), self.total)
         limits = np.zeros(knots.size), np.full(knots.size, np.inf)
         chances = self._least(values, self.constants, equalities, exactly, limits)
         if chances is not None:

@@ -55,12 +55,7 @@ class BoxMinimum(NamedTuple):
 
 
 def minimize_over_box(
-    examine: Callable[[Box, float], Examined],
-    box: Box,
-    tol: float,
-    *,
-    narrow: float = _NARROW,
-    most: int = _MOST,
+    examine: Callable[[Box, float], Examined], box: Box, tol: float, *, most: int = _MOST
 ) -> BoxMinimum:
     """Return the best solution of all programs of a box, with a lower bound over all of them.
 
@@ -107,7 +102,7 @@ def minimize_over_box(
             continue
         parts = [one.width / first for one, first in zip(own, widths, strict=True)]
         widest = int(np.argmax(parts))
-        if parts[widest] < narrow:
+        if parts[widest] < _NARROW:
             settled = min(settled, lower)
             continue
         low, high = own[widest]

@@ -263,16 +263,10 @@ def minimize_on_simplex(hessian: FloatArray, cost: FloatArray) -> FloatArray | N
     import daqp  # noqa: PLC0415 - compiled, and needed here alone
 
     size = cost.size
-    target, _, status, _ = daqp.solve(
-        hessian,
-        cost,
-        np.ones((1, size)),
-        np.append(np.ones(size), 1.0),
-        np.append(np.zeros(size), 1.0),
-        np.append(np.zeros(size, dtype=np.int32), np.int32(EQUALITY)),
-        primal_tol=1e-11,
-        iter_limit=50 * size,
-    )
+    upper, lower, sense = np.ones(size + 1), np.append(np.zeros(size), 1.0), np.zeros(size + 1, dtype=np.int32)
+    sense[size] = EQUALITY
+    limits = {"primal_tol": 1e-11, "iter_limit": 50 * size}
+    target, _, status, _ = daqp.solve(hessian, cost, np.ones((1, size)), upper, lower, sense, **limits)
     if status <= 0 or not target.sum() > 0:
         return None
     target = np.maximum(target, 0.0)
@@ -317,10 +311,8 @@ class CuttingPlanes:
         self.size, self.most = size, most
         self.row_scale = constraint_scale(np.abs(rows).max(axis=1, initial=0.0), bounds) if scale is None else scale
         size_of = _ROUNDING * np.abs(rows).max(axis=1, initial=0.0)  # of what is left where equal numbers cancel
-        rows, bounds = (
-            np.where(np.abs(rows) <= size_of[:, None], 0.0, rows),
-            np.where(np.abs(bounds) <= size_of, 0.0, bounds),
-        )
+        rows = np.where(np.abs(rows) <= size_of[:, None], 0.0, rows)
+        bounds = np.where(np.abs(bounds) <= size_of, 0.0, bounds)
         self.rows, self.bounds = rows / self.row_scale[:, None], bounds / self.row_scale
         # One matrix, grown by doubling: the equation of the simplex, the rows, then the cuts.
         self._n_equal = int(most is None)

@@ -213,15 +213,22 @@ def minimize_cvar(
     alpha, tol = check_alpha(alpha), check_positive(tol, "tol")
     ends = SolveLimits(tol, check_count(max_iter, "max_iter"), callback)
     problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
-    if start is not None:
-        start = check_mixture(start, problem.losses.shape[1], "start")
+    start = None if start is None else check_mixture(start, problem.losses.shape[1], "start")
     check_choice(method, "method", ("auto", "bundle", "highs"))
-    if method == "highs" or (method == "auto" and problem.suits_highs):
+    return _solve_tail(
+        problem, alpha, start, ends, in_full=problem.suits_highs if method == "auto" else method == "highs"
+    )
+
+
+def _solve_tail(
+    problem: _CheckedProblem, alpha: float, start: FloatArray | None, ends: SolveLimits, *, in_full: bool
+) -> MixtureSolution:
+    """Return the mixture with the least CVaR, by the linear program in full or by the bundle method."""
+    if in_full:
         return _solve_in_full(problem, alpha)
-    planes = CuttingPlanes(problem.losses.shape[1], *problem.limits)
     oracle = TailOracle.of(problem.losses, problem.sample_weight, alpha)
     with closing(oracle.shards):
-        return LevelBundle(oracle, planes, ends).solve(start)
+        return LevelBundle(oracle, CuttingPlanes(oracle.n_models, *problem.limits), ends).solve(start)
 
 
 def cvar_path(
@@ -436,25 +443,14 @@ def minimize_risk(
     """
     if isinstance(risk, type) or not all(callable(getattr(risk, name, None)) for name in ("value", "subgradient")):
         raise ValueError(f"risk must have methods value and subgradient, as CVaR(0.1) and Mean() have; got {risk!r}.")
+    problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
+    start = None if start is None else check_mixture(start, problem.losses.shape[1], "start")
+    ends = SolveLimits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
     fraction = getattr(risk, "tail_fraction", None)
     if fraction is not None:
-        return minimize_cvar(
-            losses,
-            fraction,
-            sample_weight=sample_weight,
-            rows=rows,
-            bounds=bounds,
-            row_scale=row_scale,
-            tol=tol,
-            start=start,
-            callback=callback,
-            max_iter=max_iter,
-        )
-    problem = _check_problem(losses, sample_weight, rows, bounds, row_scale)
+        return _solve_tail(problem, check_alpha(fraction), start, ends, in_full=problem.suits_highs)
     planes = CuttingPlanes(problem.losses.shape[1], *problem.limits)
-    start = None if start is None else check_mixture(start, planes.size, "start")
     oracle = RiskOracle(problem.losses, problem.sample_weight, risk)
-    ends = SolveLimits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
     try:
         solution = LevelBundle(oracle, planes, ends).solve(start)
         oracle.require_proof(solution)

@@ -208,15 +208,8 @@ class _ChoiceSearch:
                 rows.append(np.concatenate([-own[:, at], np.eye(n_lists)[place]]))  # its share is at most what it costs
             if weights @ gain + least > best[0]:
                 best = float(weights @ gain + least), weights
-            solution = linprog(
-                -np.append(gain, np.ones(n_lists)),
-                np.array(rows),
-                np.zeros(len(rows)),
-                shares,
-                None if shares is None else np.ones(1),
-                limits,
-                method="highs",
-            )
+            cost, whole = -np.append(gain, np.ones(n_lists)), None if shares is None else np.ones(1)
+            solution = linprog(cost, np.array(rows), np.zeros(len(rows)), shares, whole, limits, method="highs")
             if solution.x is None or -solution.fun - best[0] <= _CLOSED * max(1.0, abs(best[0])):
                 break
             weights = np.clip(solution.x[:n_sums], 0.0, most)

@@ -337,7 +337,7 @@ def solve_svm(
     by_ascent = method == "ascent" or (method == "auto" and matrix.shape[1] >= _WIDE)
     index, problem = _problem(up, down, matrix.shape[0], regularization, fit_bias)
     limit = (_MAX_SWEEPS if by_ascent else _MAX_STEPS) if max_iter is None else max_iter
-    return _solve(matrix.shape, LinearRows(matrix, index), problem, tol, start, limit, by_ascent=by_ascent)
+    return _solve(LinearRows(matrix, index), problem, tol, start, limit, by_ascent=by_ascent)
 
 
 def solve_kernel_svm(
@@ -377,27 +377,26 @@ def solve_kernel_svm(
     """
     kernel = check_gram(gram)
     index, problem = _problem(up, down, len(kernel.matrix), regularization, fit_bias)
-    return _solve(kernel.matrix.shape, GramRows(kernel, index), problem, tol, start, max_iter, by_ascent=True)
+    return _solve(GramRows(kernel, index), problem, tol, start, max_iter, by_ascent=True)
 
 
 def _solve(
-    shape: tuple[int, int],
     rows: LinearRows | GramRows,
     problem: SVMProblem,
     tol: float,
     start: SVMSolution | None,
-    max_iter: int,
+    most: int,
     *,
     by_ascent: bool,
 ) -> SVMSolution:
     """Solve by one of the two methods, and return the best vectors with the bounds computed from them alone."""
-    n_rows, n_coefficients = shape
+    n_rows, n_coefficients = rows.shape
     if start is not None and (start.duals.shape != (n_rows,) or start.coefficients.shape != (n_coefficients,)):
         raise ValueError(
             f"start must be a solution on the same rows and columns: {n_rows} duals and {n_coefficients} coefficients; "
             f"got {start.duals.size} and {start.coefficients.size}."
         )
-    limit, unit = check_count(max_iter, "max_iter"), problem.unit
+    limit, unit = check_count(most, "max_iter"), problem.unit
     # What is known before any step: a classifier and duals of zeros.
     bounds, nothing = SVMBounds(check_positive(tol, "tol") / unit), np.zeros(problem.up.size)
     bounds.offer(np.zeros(n_coefficients), 0.0, problem.hinges(nothing))

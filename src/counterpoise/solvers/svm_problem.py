@@ -193,7 +193,7 @@ class LinearRows:
 
     def __init__(self, X: Any, index: IntArray) -> None:
         """Take some rows of a checked dense or CSR matrix."""
-        self.X, self.n_columns, self.index = X, X.shape[1], index
+        self.X, self.shape, self.n_columns, self.index = X, X.shape, X.shape[1], index
         self.matrix: kernels.Matrix = (X,)
         if not isinstance(X, np.ndarray):
             self.matrix = (X.data, X.indices, np.asarray(X.indptr, dtype=np.int64))
@@ -252,6 +252,7 @@ class GramRows:
 
     def __init__(self, gram: Gram, index: IntArray) -> None:
         self.matrix, self.slack, self.index = (gram.matrix, np.diagonal(gram.matrix).copy()), gram.slack, index
+        self.shape = gram.matrix.shape
 
     def state(self, weights: FloatArray) -> FloatArray:
         """Return the scores of all rows of the matrix for the given duals."""

@@ -502,10 +502,7 @@ def _cdf(counts: FloatArray, n_trials: float, share: FloatArray) -> FloatArray:
     away = counts - n_trials * share
     is_near = np.abs(away) < _NEVER * math.sqrt(n_trials)  # exact values far out would cost much and say nothing
     probabilities = np.where(away < 0, 0.0, 1.0)
-    near, shares = (
-        np.broadcast_to(counts, probabilities.shape)[is_near],
-        np.broadcast_to(share, probabilities.shape)[is_near],
-    )
+    near, shares = (np.broadcast_to(one, probabilities.shape)[is_near] for one in (counts, share))
     inside = np.clip(near, 0.0, n_trials - 1.0)
     exact = betainc(n_trials - inside, inside + 1.0, 1.0 - shares)
     probabilities[is_near] = np.where(near < 0, 0.0, np.where(near >= n_trials, 1.0, exact))

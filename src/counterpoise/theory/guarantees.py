@@ -289,13 +289,7 @@ def empirical_bernstein_bound(losses: ArrayLike, *, delta: float, complexity: fl
 
 
 def rate_generalization_bound(
-    n_samples: float,
-    *,
-    norm: float,
-    regularization: float,
-    coefficient_sum: float,
-    n_datasets: int,
-    delta: float,
+    n_samples: float, *, norm: float, regularization: float, coefficient_sum: float, n_datasets: int, delta: float
 ) -> float:
     """Return by how much a rate of a constrained classifier may be higher on new rows: ``E / sqrt(n)``.
 

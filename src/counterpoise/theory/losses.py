@@ -65,10 +65,7 @@ hinge = MarginLoss("hinge", True, lambda m: np.maximum(0.0, _HALF - m), lambda m
 
 #: ``min(1, max(0, 1/2 - m))``: the chance that a decision drawn with probability ``1/2 + f(x)`` is wrong (Goh et al.).
 ramp = MarginLoss(
-    "ramp",
-    False,
-    lambda m: np.clip(_HALF - m, 0.0, 1.0),
-    lambda m: np.where((m >= -_HALF) & (m < _HALF), -1.0, 0.0),
+    "ramp", False, lambda m: np.clip(_HALF - m, 0.0, 1.0), lambda m: np.where((m >= -_HALF) & (m < _HALF), -1.0, 0.0)
 )
 
 #: ``log(1 + exp(-m))``.

@@ -28,7 +28,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import (
-    LEAST_ALPHA,
     check_alpha,
     check_choice,
     check_confidence,
@@ -40,7 +39,7 @@ from counterpoise._base.checks import (
     check_vector,
 )
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
-from counterpoise.solvers.worst_case import DIVERGENCES, check_radius, worst_case_weights
+from counterpoise.solvers.worst_case import check_radius, worst_case_weights
 from counterpoise.theory.guarantees import calibrated_radius
 
 
@@ -253,7 +252,6 @@ __all__ = [
     "RiskRows",
     "WorstCase",
     "WorstGroup",
-    "ball_risk",
 ]
 
 CALIBRATED = "calibrated"
@@ -476,30 +474,3 @@ class ChiSquare(_Ball):
     """
 
     divergence: ClassVar[str] = "chi-square"
-
-
-def ball_risk(divergence: str, radius: float) -> Risk:
-    """Return the risk of the given divergence; for ``"cvar"`` that of the tail ``exp(-radius)``.
-
-    Parameters
-    ----------
-    divergence : {"empirical-likelihood", "kl", "chi-square", "cvar"}
-        What the radius measures.
-    radius : float >= 0
-        The size of the ball around the samples' own weights.
-
-    Returns
-    -------
-    Risk
-
-    Examples
-    --------
-    >>> from counterpoise.theory.risks import ball_risk
-    >>> ball_risk("kl", 0.1)
-    KL(radius=0.1)
-    """
-    check_choice(divergence, "divergence", DIVERGENCES)
-    if divergence == "cvar":
-        return CVaR(max(math.exp(-check_radius(radius)), LEAST_ALPHA))
-    kinds = {"empirical-likelihood": EmpiricalLikelihood, "kl": KL, "chi-square": ChiSquare}
-    return kinds[divergence](radius)
