@@ -4,10 +4,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Any, NamedTuple, TypeAlias
+
+from counterpoise._base.contexts import set_within
 
 COMPILING = "compiling kernels, once"
 _PAUSE = 4.5  # seconds between two lines on progress: nobody waits for more than five without a word
@@ -73,14 +75,9 @@ def _ignore() -> None:
 _listener: ContextVar[Callable[[], None]] = ContextVar("counterpoise_listener", default=_ignore)
 
 
-@contextmanager
-def notify_on_prediction(each: Callable[[], None]) -> Iterator[None]:
+def notify_on_prediction(each: Callable[[], None]) -> AbstractContextManager[None]:
     """Call ``each`` whenever a model of a pool has predicted rows, until the context ends."""
-    token = _listener.set(each)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return set_within(_listener, each)
 
 
 def prediction_listener() -> Callable[[], None]:
@@ -213,14 +210,9 @@ def progress_callback() -> ProgressCallback:
     return _callback.get()
 
 
-@contextmanager
-def report_progress_to(tell: ProgressCallback) -> Iterator[None]:
+def report_progress_to(tell: ProgressCallback) -> AbstractContextManager[None]:
     """Call a function with the progress of every fit until the context ends."""
-    token = _callback.set(tell)
-    try:
-        yield
-    finally:
-        _callback.reset(token)
+    return set_within(_callback, tell)
 
 
 @contextmanager

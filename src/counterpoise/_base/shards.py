@@ -12,15 +12,16 @@ what is decided does not depend on how the rows are cut.
 import operator
 import os
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from numbers import Integral
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from counterpoise._base.contexts import set_within
 from counterpoise._base.types import AnyArray, FloatArray
 
 Result = TypeVar("Result")
@@ -38,14 +39,9 @@ def available_cpus() -> int:
     return os.cpu_count() or 1
 
 
-@contextmanager
-def limit_threads(n_threads: int) -> Iterator[None]:
+def limit_threads(n_threads: int) -> AbstractContextManager[None]:
     """Use so many threads at most: where several workers share a machine, each has its part."""
-    token = _limit.set(n_threads)
-    try:
-        yield
-    finally:
-        _limit.reset(token)
+    return set_within(_limit, n_threads)
 
 
 def in_threads(

@@ -65,11 +65,9 @@ def boost_at_best(booster: Any, boost_at: Callable[[float], BoostResult]) -> Boo
     penalties = PENALTIES if booster.penalty == "auto" else (float(booster.penalty),)
     results = [boost_at(at)._replace(details=at) for at in penalties]
     last = -1 if stopping_of(booster).patience is None else slice(None)
-
-    def error_and_size(one: BoostResult) -> tuple[float, int]:
-        return float(np.min(one.held_out_losses[last])), len(one.models)
-
-    return results[0] if len(results) == 1 else min(results, key=error_and_size)
+    if len(results) == 1:
+        return results[0]
+    return min(results, key=lambda one: (float(np.min(one.held_out_losses[last])), len(one.models)))
 
 
 @dataclass

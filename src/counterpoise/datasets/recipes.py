@@ -58,11 +58,6 @@ def _three_races(columns: Columns) -> Columns:
     return columns | {"race": np.array(codes), "race_name": columns["race"]}
 
 
-def _census_race_codes(columns: Columns) -> Columns:
-    """Count races from 1 again, as the census does; the file counts them from 0."""
-    return columns | {"RAC1P": np.asarray(columns["RAC1P"]) + 1}
-
-
 RECIPES = {
     "compas": Recipe(
         file="compas.parquet",
@@ -123,7 +118,7 @@ RECIPES = {
         classes={0: 420286, 1: 245514},
         categorical=("COW", "MAR", "RELP", "SEX", "RAC1P"),
         sensitive={"sex": GroupColumn("SEX", {1: "Male", 2: "Female"}), "race": GroupColumn("RAC1P", _ACS_RACES)},
-        prepare=_census_race_codes,
+        prepare=lambda columns: columns | {"RAC1P": np.asarray(columns["RAC1P"]) + 1},  # the census counts from 1
         hint="The rows come from the FolkTables files of github.com/dssg/aequitas.",
     ),
     "credit-default": Recipe(

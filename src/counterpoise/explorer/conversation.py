@@ -16,10 +16,10 @@ scores and labels of its selection rows, and the key of its draws, so it is neve
 """
 
 import copy
-import heapq
 import itertools
 import json
 import logging
+import queue
 import shutil
 import threading
 import time
@@ -126,6 +126,9 @@ class Job:
         return not self.is_done
 
 
+_FIRST_OF_ALL = -1  # the priority of the word that ends a worker
+
+
 class Worker:
     """Runs jobs step by step; an urgent one comes before the next step of any other.
 
@@ -133,9 +136,7 @@ class Worker:
     """
 
     def __init__(self) -> None:
-        self._jobs: list[tuple[int, int, Job]] = []
-        self._numbers, self._ready = itertools.count(), threading.Condition()
-        self._is_over = False
+        self._jobs, self._numbers = queue.PriorityQueue[tuple[int, int, Job | None]](), itertools.count()
         self._thread = threading.Thread(target=self._run, name="counterpoise-explorer", daemon=True)
         self._thread.start()
 
@@ -147,25 +148,18 @@ class Worker:
 
     def push(self, priority: int, job: Job) -> None:
         """Queue a job that another worker may have started."""
-        with self._ready:
-            heapq.heappush(self._jobs, (priority, next(self._numbers), job))
-            self._ready.notify()
+        self._jobs.put((priority, next(self._numbers), job))
 
     def close(self) -> None:
         """Let the current job end its step, and drop all others."""
-        with self._ready:
-            self._is_over = True
-            self._jobs.clear()
-            self._ready.notify()
+        self._jobs.put((_FIRST_OF_ALL, 0, None))
         self._thread.join()
 
     def _run(self) -> None:
         while True:
-            with self._ready:
-                self._ready.wait_for(lambda: self._jobs or self._is_over)
-                if self._is_over:
-                    return
-                priority, _, job = heapq.heappop(self._jobs)
+            priority, _, job = self._jobs.get()
+            if job is None:
+                return
             if job.step():
                 (job.later or self).push(priority, job)
 

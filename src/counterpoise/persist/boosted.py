@@ -293,10 +293,6 @@ def _lightgbm_read(model: Any, content: bytes, learned: dict[str, Any]) -> None:
     )
 
 
-def _xgboost_write(model: Any) -> bytes:
-    return bytes(model.get_booster().save_raw(raw_format="json"))
-
-
 def _xgboost_read(model: Any, content: bytes, _learned: dict[str, Any]) -> None:
     parameters = vars(model).copy()
     model.load_model(bytearray(content))
@@ -308,10 +304,6 @@ def _catboost_write(model: Any) -> bytes:
         path = Path(folder) / "model.cbm"
         model.save_model(str(path), format="cbm")
         return path.read_bytes()
-
-
-def _catboost_read(model: Any, content: bytes, _learned: dict[str, Any]) -> None:
-    model.load_model(blob=content, format="cbm")
 
 
 _LIBRARIES = (
@@ -332,7 +324,7 @@ _LIBRARIES = (
         "XGBClassifier",
         "xgboost.json",
         lambda model: model.__sklearn_is_fitted__(),
-        _xgboost_write,
+        lambda model: bytes(model.get_booster().save_raw(raw_format="json")),
         check_xgboost,
         _xgboost_read,
         left_out=("callbacks",),
@@ -345,7 +337,7 @@ _LIBRARIES = (
         lambda model: model.is_fitted(),
         _catboost_write,
         check_catboost,
-        _catboost_read,
+        lambda model, content, _learned: model.load_model(blob=content, format="cbm"),
         left_out=("callback",),
     ),
 )

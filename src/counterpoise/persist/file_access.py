@@ -20,10 +20,12 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
+
+from counterpoise._base.contexts import set_within
 
 Watcher: TypeAlias = Callable[[str, Path], None]
 
@@ -31,19 +33,14 @@ Watcher: TypeAlias = Callable[[str, Path], None]
 _watcher: ContextVar[Watcher] = ContextVar("counterpoise_watcher", default=lambda _what, _path: None)
 
 
-@contextmanager
-def watch_changes(watcher: Watcher) -> Iterator[None]:
+def watch_changes(watcher: Watcher) -> AbstractContextManager[None]:
     """Call ``watcher(what, path)`` before each change of a file in this thread, until the context ends.
 
     ``what`` is "lock", "unlock", "write" (nothing is there yet), "rename" (the content lies beside its place, on disk),
     "append" or "remove". A watcher that waits stops the work there; one that raises an ``OSError`` is a disk that
     fails; a process that is killed while it waits leaves what a kill at that moment leaves.
     """
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
+    return set_within(_watcher, watcher)
 
 
 def step(what: str, path: Path) -> None:

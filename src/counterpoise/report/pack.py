@@ -39,7 +39,7 @@ from counterpoise.runs.data import Data
 from counterpoise.runs.errors import RunFolderError
 from counterpoise.runs.folder import ENVIRONMENT, GOALS, LOG, Run, read_json
 from counterpoise.runs.result import RESULT, RunResult
-from counterpoise.runs.results import FIRST
+from counterpoise.runs.results import FIRST, MIXTURE
 from counterpoise.runs.use import own_data
 
 VERIFY = """\
@@ -323,15 +323,9 @@ def _model_sections(result: RunResult) -> Iterator[Section]:
     for name, split in result.splits.items():
         errors = [percent(split.losses[who].error) if who in split.losses else "-" for who in result.deciders()]
         splits.append([name, count(split.rows), *errors])
-    yield Section(
-        "Errors", [], [PageTable("Share of rows decided wrongly", ["rows of", "number", *_heads(result)], splits)]
-    )
-
-
-def _heads(result: RunResult) -> list[str]:
-    return [
-        "plain training" if who == FIRST else "this model" if who == "mixture" else who for who in result.deciders()
-    ]
+    names = {FIRST: "plain training", MIXTURE: "this model"}
+    heads = ["rows of", "number", *(names.get(who, who) for who in result.deciders())]
+    yield Section("Errors", [], [PageTable("Share of rows decided wrongly", heads, splits)])
 
 
 def _goal_section(contents: _Contents) -> Section:

@@ -38,10 +38,6 @@ _ROUNDING = 1e-9  # part of the largest bound by which two bounds that are one m
 _DIGITS = 9  # that count of a tail fraction, however small it is: 0.1 + 0.2 is 0.3
 
 
-def _as_number(value: Any) -> Any:
-    return math.nan if value is None else value
-
-
 def _as_json(value: float) -> float | str | None:
     return value if math.isfinite(value) else None if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
 
@@ -49,7 +45,7 @@ def _as_json(value: float) -> float | str | None:
 # NaN, which JSON has not, is null, and stands for what was not measured.
 Number: TypeAlias = Annotated[
     float,
-    BeforeValidator(_as_number),
+    BeforeValidator(lambda value: math.nan if value is None else value),
     PlainSerializer(_as_json, when_used="json"),
     WithJsonSchema({"anyOf": [{"type": ["number", "null"]}, {"enum": ["Infinity", "-Infinity"]}]}),
 ]

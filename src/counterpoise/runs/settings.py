@@ -5,8 +5,8 @@ goals is checked in ``goals_file``.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
@@ -24,6 +24,8 @@ from pydantic import (
     model_validator,
 )
 
+from counterpoise._base.contexts import set_within
+
 _PARQUET = (".parquet", ".pq")
 _DELIMITER = re.compile(r"[ -!#-~\t]")  # a printable sign of ASCII that is no quote
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
@@ -33,11 +35,8 @@ Fraction: TypeAlias = Annotated[StrictFloat | StrictInt, Field(ge=0, lt=1)]
 Confidence: TypeAlias = Annotated[StrictFloat, Field(gt=0, lt=1)]
 
 
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-Names: TypeAlias = Annotated[list[Name], BeforeValidator(_as_list)]  # one name, or a list of them
+# one name, or a list of them
+Names: TypeAlias = Annotated[list[Name], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 
 
 class Written(NamedTuple):
@@ -68,16 +67,11 @@ class Written(NamedTuple):
 _written: ContextVar[Written] = ContextVar("counterpoise_written", default=Written())  # noqa: B039 - never changed
 
 
-@contextmanager
-def written_as(written: Written) -> Iterator[None]:
+def written_as(written: Written) -> AbstractContextManager[None]:
     """Read CSV files as they are written, until the context ends; what an outer context says wins."""
     outer = _written.get()
     own = (mine if theirs is None else theirs for mine, theirs in zip(written, outer, strict=True))
-    token = _written.set(Written(*own).check())
-    try:
-        yield
-    finally:
-        _written.reset(token)
+    return set_within(_written, Written(*own).check())
 
 
 def how_written() -> Written:

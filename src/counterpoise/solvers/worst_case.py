@@ -320,16 +320,11 @@ def _heights(gaps: FloatArray, base: FloatArray, radius: float, outside: float, 
     return np.asarray(np.maximum(heights + (math.sqrt(variance / slack) - mean), 0.0))
 
 
-def _capped_weights(ball: Ball, radius: float, _start: float) -> WorstWeights:
-    """Return the worst weights below ``base * exp(radius)``."""
-    return WorstWeights(worst_weights(-ball.gaps, ball.base * math.exp(radius)), math.nan)
-
-
 _WEIGH: dict[str, Callable[[Ball, float, float], WorstWeights]] = {
     "empirical-likelihood": _likelihood_weights,
     "kl": _exponential_weights,
     "chi-square": _clipped_weights,
-    "cvar": _capped_weights,
+    "cvar": lambda ball, radius, _: WorstWeights(worst_weights(-ball.gaps, ball.base * math.exp(radius)), math.nan),
 }
 
 
