@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from counterpoise._base.text import did_you_mean
+from counterpoise._base.text import did_you_mean, load_json
+from counterpoise.persist.file_access import read_file
 
 
 class GoalsFileError(ValueError):
@@ -38,6 +39,16 @@ class RunFolderError(OSError):
     """A run folder that is not there, not whole, something else, or cannot be written."""
 
     __module__ = "counterpoise.runs"
+
+
+def load_json_file(path: Path, most: int, kind: type[Exception], wrong: str, after: str = "") -> Any:
+    """Return what a JSON file of at most so many bytes holds; an error of that kind says what is wrong with it."""
+    try:
+        return load_json(read_file(path, most))
+    except OSError as error:
+        raise kind(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, digits without end or lists in lists in lists
+        raise kind(f"{path} {wrong} ({short(error)}).{after}") from error
 
 
 def check_columns(names: Iterable[str], known: Sequence[str], path: Path, key: str = "") -> None:

@@ -36,13 +36,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from counterpoise import persist
-from counterpoise._base.text import Secret, load_json
+from counterpoise._base.text import Secret
 from counterpoise._base.types import AnyArray
 from counterpoise.persist import write_atomically
 from counterpoise.persist.file_access import open_regular, read_file, step, without_waiting
 from counterpoise.persist.locks import LOCK, FolderInUse, FolderLock
 from counterpoise.rules.draws import check_key, make_key
-from counterpoise.runs.errors import DataError, RunFolderError, short
+from counterpoise.runs.errors import DataError, RunFolderError, load_json_file
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
 from counterpoise.runs.result import RESULT, RunResult, read_result
 from counterpoise.runs.results import ResultsTable
@@ -61,7 +61,9 @@ def run_key(folder: Path) -> Secret:
     if not path.exists():
         keep_key(folder, make_key(None))
     try:
-        key = check_key(bytes.fromhex(_read(path, _MOST).decode("ascii")))
+        key = check_key(bytes.fromhex(read_file(path, _MOST).decode("ascii")))
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
     except ValueError:
         key = None
     if key is None:
@@ -72,13 +74,6 @@ def run_key(folder: Path) -> Secret:
 def keep_key(folder: Path, key: bytes) -> None:
     """Put a key into a run folder."""
     _write(folder / KEY, f"{key.hex()}\n".encode(), private=True)
-
-
-def _read(path: Path, most: int) -> bytes:
-    try:
-        return read_file(path, most)
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def _write(path: Path, content: bytes, *, private: bool) -> None:
@@ -490,10 +485,7 @@ def environment() -> dict[str, str]:
 
 def read_json(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
     """Return the object in a JSON file of a run folder."""
-    try:
-        content = load_json(_read(path, most))
-    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, digits without end or lists in lists in lists
-        raise RunFolderError(f"{path} cannot be read: it is not valid JSON ({short(error)}).") from error
+    content = load_json_file(path, most, RunFolderError, "cannot be read: it is not valid JSON")
     if not isinstance(content, dict):
         raise RunFolderError(f"{path} must hold a JSON object; it holds {type(content).__name__}.")
     return content

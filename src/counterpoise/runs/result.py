@@ -12,9 +12,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, WithJsonSchema
 
-from counterpoise._base.text import load_json
-from counterpoise.persist.file_access import read_file
-from counterpoise.runs.errors import RunFolderError, short
+from counterpoise.runs.errors import RunFolderError, load_json_file, short
 from counterpoise.runs.results import (
     AVERAGE,
     DECIDED_ERROR,
@@ -514,14 +512,8 @@ def confusion(result: RunResult, decider: str) -> dict[str, float]:
 def read_result(path: Path) -> RunResult:
     """Read the result of a run, and refuse a file that is something else in a sentence."""
     again = "Fit the run again in another folder, or name a finished run."
-    try:
-        words = load_json(read_file(path, _MOST_BYTES))
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise RunFolderError(
-            f"{path} must hold the result of a run; it is not valid JSON ({short(error)}). {again}"
-        ) from error
+    wrong = "must hold the result of a run; it is not valid JSON"
+    words = load_json_file(path, _MOST_BYTES, RunFolderError, wrong, f" {again}")
     kind = words.get("format") if isinstance(words, dict) else type(words).__name__
     if kind != FORMAT:
         raise RunFolderError(

@@ -19,14 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.text import load_json
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.persist.file_access import read_file
 from counterpoise.rules.deciding import with_label
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.table import ALL
-from counterpoise.runs.errors import DataError, short
+from counterpoise.runs.errors import DataError, load_json_file, short
 
 FORMAT = "counterpoise rules 1"
 DEFERRING = "counterpoise rules 2"  # which a program that knows of no deferral must not take for the other
@@ -155,12 +153,8 @@ def read_rules(path: Path) -> RuleFile:
     """Read a file of rules, and check that it is one."""
     if not path.is_file():
         raise DataError(f"There is no file of rules {path}; counterpoise choose writes one.")
-    try:
-        words = load_json(read_file(path, _MOST_BYTES))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} must be a JSON file of rules, as counterpoise choose writes it: {error}.") from error
+    wrong = "must be a JSON file of rules, as counterpoise choose writes it"
+    words = load_json_file(path, _MOST_BYTES, DataError, wrong)
     kind = words.get("format") if isinstance(words, dict) else None
     if not isinstance(kind, str) or kind not in _OF_DEFERRAL:
         got = short(kind) if isinstance(words, dict) else type(words).__name__
