@@ -56,9 +56,9 @@ def floor(given: Data, depth: int, n_rounds: int) -> float:
     n_features = given.X.shape[1]
     hist = np.zeros((given.n_classes, 256 * n_features))
     base = np.arange(n_features + 1, dtype=np.uint64) * 256
-    start = time.perf_counter()
+    start = time.process_time()
     add_all_rows(given.binned.bins, 0, n_features, base, given.weights[0], given.codes.astype(np.uint16), hist, 1)
-    return n_rounds * (time.perf_counter() - start) * (1 + (depth - 1) / 2) / available_cpus()
+    return n_rounds * (time.process_time() - start) * (1 + (depth - 1) / 2) / available_cpus()
 
 
 def against(given: Data, depth: int, n_rounds: int, peer_name: str, peer: Any, tolerance: float) -> Benchmark:

@@ -26,6 +26,7 @@ SIZES, QUICK_SIZES = Sizes(2_000, 4_000, 10_000), Sizes(500, 2_000, 4_000)
 N_SEEDS, FULL_SEEDS, QUICK_SEEDS = 10, 20, 2
 METHODS = {method.name: method for method in (*OURS, *PEERS)}
 VALUE, COST, SECONDS, FAILED, MISSING = "value", "cost", "seconds", "failed", "missing"
+REACHED = "reached"  # whether the confidence that was asked for is
 _SHOWN = 160  # characters of a foreign message
 _DIGITS = 6  # of a number in the table: a test row is 50 of the last
 
@@ -134,6 +135,8 @@ def _asked(case: Case, ask: Ask, question: Question, bounds: Sequence[float | No
             continue
         yield row(question.name, VALUE, question.value(case.test, said), bound=bound)
         yield row(question.name, COST, question.cost(case.test, said), bound=bound)
+        if getattr(ask, "reached", None) is not None:
+            yield row(question.name, REACHED, float(ask.reached), bound=bound)  # type: ignore[attr-defined]
     yield row(question.name, SECONDS, float(np.mean(spent)))
 
 

@@ -55,7 +55,7 @@ class Method(NamedTuple):
         return question.frontier if self.name == OURS_NAME else question.bounds
 
 
-OURS_NAME, SURE = "GoalClassifier", "GoalClassifier, confidence 0.9"
+OURS_NAME, SURE = "GoalClassifier", "GoalClassifier as it comes"
 
 
 def _columns(rows: Rows) -> dict[str, AnyArray]:
@@ -66,42 +66,51 @@ def _same(X: FloatArray) -> FloatArray:
     return X
 
 
-def _front_door(case: Case, confidence: float | None) -> tuple[Any, Callable[[Any], FloatArray]]:
-    """Return our classifier without goals, and what returns the decisions of one made of it about the test rows."""
-    rows, test = case.fit, case.test
-    model = GoalClassifier(_same, cv="prefit", confidence=confidence, random_state=case.seed)
-    model.fit(rows.scores, rows.y, sensitive_features=_columns(rows), baseline=rows.deployed)
+class Chooser:
+    """Our classifier, fitted once without goals; each answer is a choice for the goals of a question.
 
-    def chances(other: Any) -> FloatArray:
-        return np.asarray(other.decision_proba(test.scores, sensitive_features=_columns(test), baseline=test.deployed))
+    By the shared scores, or as it comes: then it trains the tuned model in folds, which decide together, and keeps
+    margins for new rows. ``reached`` tells whether the last choice has the confidence that it was asked for.
+    """
 
-    return model, chances
+    def __init__(self, case: Case, *, as_it_comes: bool = False) -> None:
+        rows, self._case = case.fit, case
+        self._test = case.test.X if as_it_comes else case.test.scores
+        how: dict[str, Any] = {} if as_it_comes else {"cv": "prefit", "confidence": None}
+        self._model = GoalClassifier(case.new() if as_it_comes else _same, random_state=case.seed, **how)
+        columns = {"sensitive_features": _columns(rows), "baseline": rows.deployed}
+        self._model.fit(rows.X if as_it_comes else rows.scores, rows.y, **columns)
+        self.reached: bool | None = None
 
-
-def goal_classifier(case: Case, confidence: float | None = None) -> Ask:
-    """Choose by the shared scores."""
-    model, chances = _front_door(case, confidence)
-
-    def ask(question: Question, bound: float) -> Chances:
+    def __call__(self, question: Question, bound: float | None) -> Chances:
+        """Return the chance that each test row is called positive."""
         aim: dict[str, Any] = {"goals": [question.limit.format(bound=bound)], "by": question.by or ()}
         if question.objective is not None:
             aim["objective"] = question.objective
         try:
-            return chances(model.rebalance(**aim))[:, 1]
+            return self.chances(**aim)[:, 1]
         except InfeasibleGoals as error:
-            return chances(error.closest)[:, 1]
+            return self._decide(error.closest, reached=False)[:, 1]
         except ValueError:  # no single rule meets the goal: the message names the mixture that does
-            return chances(model.rebalance(**aim, decision="sticky"))[:, 1]
+            return self.chances(**aim, decision="sticky")[:, 1]
 
-    return ask
+    def chances(self, **aim: Any) -> FloatArray:
+        """Return the chances of all classes on the test rows, of the choice for an aim."""
+        model = self._model.rebalance(**aim)
+        return self._decide(model, reached=model.confidence_ is not None)
+
+    def _decide(self, model: Any, *, reached: bool) -> FloatArray:
+        test = self._case.test
+        self.reached = reached if self._model.confidence is not None else None
+        return np.asarray(model.decision_proba(self._test, sensitive_features=_columns(test), baseline=test.deployed))
 
 
 def _tails(case: Case) -> Iterator[Tail]:
-    model, chances = _front_door(case, None)
+    choose = Chooser(case)
     for alpha in ALPHAS:
         for budget in BUDGETS:
-            drawn = model.rebalance(alpha=alpha, budget=budget, decision="sticky")
-            yield Tail(alpha, budget, wrong(chances(drawn), case.test))
+            chances = choose.chances(alpha=alpha, budget=budget, decision="sticky")
+            yield Tail(alpha, budget, wrong(chances, case.test))
 
 
 def wrong(chances: FloatArray, rows: Rows) -> FloatArray:
@@ -118,8 +127,8 @@ def fixed_tails(said: AnyArray, case: Case) -> Iterator[Tail]:
 
 ALL = tuple(GOALS)
 OURS = (
-    Method(OURS_NAME, goal_classifier, ALL, ALL, _tails, is_ours=True),
-    Method(SURE, partial(goal_classifier, confidence=0.9), ALL, ALL, is_ours=True),
+    Method(OURS_NAME, Chooser, ALL, ALL, _tails, is_ours=True),
+    Method(SURE, partial(Chooser, as_it_comes=True), ALL, ALL, is_ours=True),
 )
 
 

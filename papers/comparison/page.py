@@ -20,8 +20,10 @@ from papers.comparison.experiment import (
     N_SEEDS,
     QUICK_SEEDS,
     QUICK_SIZES,
+    REACHED,
     SECONDS,
     SIZES,
+    VALUE,
     is_final,
     measure,
     wanted,
@@ -55,6 +57,7 @@ _MARKS = dict(zip((peer.name for peer in PEERS), "xXsDv^<>P*1", strict=True))
 _COLORS = dict(zip(_MARKS, ("k", *(f"C{place}" for place in (1, 2, 4, 5, 6, 7, 8, 9, 1, 2))), strict=True))
 _DRAWN = (PARITY, ODDS)
 _SHORT = 0.001  # seconds: an answer that was there already
+_MOST = 0.9  # of the pairs must be ties for choosers to be alike
 _NEAR = 0.01  # a bound missed by less is not counted as missed
 
 
@@ -65,7 +68,7 @@ def sections(rows: ResultsTable, folder: Path) -> Iterator[str]:
     yield _head(rows)
     yield _headline(alike)
     yield _lost(alike)
-    yield _kept(side_by_side)
+    yield _kept(side_by_side, rows)
     drawn = [name for name in measured.datasets if measured.points(name, PARITY, OURS_NAME)]
     if drawn:
         draw(measured, drawn).savefig(folder / "frontier.png", dpi=100)
@@ -80,7 +83,7 @@ def _head(rows: ResultsTable) -> str:
     return f"""# Ours against every peer
 
 Made by `{_COMMAND}`, which goes on where it was stopped (`ARGS=--quick` for a look at few rows, `ARGS=--full` for more
-splits); every number is in `results.parquet` beside this page. {_n_splits(rows)} random splits of each set. Disjoint
+splits); every number is in `results.parquet` beside this page. {_ran(rows)} Disjoint
 rows of each: at most {SIZES.old:,} of before, on which a deployed model was trained; at most {SIZES.fit:,}, and two
 thirds of all, to fit; at most {SIZES.test:,} to test (`--quick`: {QUICK_SIZES.old:,}, {QUICK_SIZES.fit:,} and
 {QUICK_SIZES.test:,}).
@@ -92,8 +95,9 @@ judged on test rows, in expectation over the draws of those that draw. Seconds a
 
 **What is compared.** Two methods are comparable where one of their two numbers is equal. So ours is moved along its
 bounds, by straight lines between them, until its mean value over the splits (the violation, the recall, the average
-error) is the peer's, at each of the three bounds that the peer is asked for; there our cost less the peer's (the error,
-the false alarms, the tail loss) is taken split by split, in points, and averaged over the three. What each split's
+error) is the peer's, at each of the three bounds that the peer is asked for; {_costly()} are
+asked at the middle one alone, as each answer takes them seconds. There our cost less the peer's (the error,
+the false alarms, the tail loss) is taken split by split, in points, and averaged over the bounds. What each split's
 values are off from their means is charged at the slope of our line, so that intervals know of the noise of both
 numbers. Where a peer's value is beyond the ends of our line the bound counts only if one of the two is better in both
 numbers; else it is left out, and *apart* says how often. A method without a bound is compared where it is. **Win** and
@@ -103,19 +107,26 @@ peer; fewer than {FEWEST} splits decide nothing. A method without a bound decide
 pair a set. Pairs without a number, and cells that repeat another of the same peer and set, are not counted.
 
 **Ours** is `{OURS_NAME}` on these scores, with `confidence=None`, so that it meets its bounds on the rows to fit as the
-peers do. It decides by one rule, and draws only for tails and where no single rule meets the goal. `{SURE}` has margins
-for new rows, which is its default. Peers with our margins are on [a page of their own](../holding/README.md).
+peers do. It decides by one rule, and draws only for tails and where no single rule meets the goal. `{SURE}` trains the
+tuned model in folds itself and keeps margins for new rows at confidence 0.9, which is its default: it is not on the
+shared scores, so it is in no verdict. Peers with our margins are on [a page of their own](../holding/README.md).
 {REJECT} looks for the best balanced accuracy, not for the least error: that ours has less is no news; its grid has
 {GRID["num_class_thresh"]} thresholds and {GRID["num_ROC_margin"]} margins, half of its own in each. FairGBM fits on
 this scikit-learn after a keyword that was renamed there is given its old name. Training inside goals, linear models and
 robust boosting have pages of their own. `dro` has no comparable model, and is left out."""
 
 
-def _n_splits(rows: ResultsTable) -> str:
-    """Return how many splits the sets have: after a stopped run some have fewer."""
-    by_set = {name: {row.seed for row in rows.where(dataset=name)} for name in {row.dataset for row in rows}}
-    counts = sorted({len(seeds) for seeds in by_set.values()})
-    return " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
+def _costly() -> str:
+    return " and ".join(peer.name for peer in PEERS if peer.costly)
+
+
+def _ran(rows: ResultsTable) -> str:
+    """Say which sets were run, and how many splits they have: a stopped run has fewer of both."""
+    by_set = {name: len({row.seed for row in rows.where(dataset=name)}) for name in DATASETS}
+    some = ", ".join(f"{name} ({count})" for name, count in by_set.items() if count)
+    absent = [name for name, count in by_set.items() if not count]
+    left = f" Not run: {', '.join(absent)}." if absent else ""
+    return f"Public sets, in brackets the random splits of each: {some}.{left}"
 
 
 def _headline(found: list[Verdict]) -> str:
@@ -132,7 +143,7 @@ def _headline(found: list[Verdict]) -> str:
     apart = Counter(np.sign(one.mean) for one in counted(found) if one.low > 0 or one.high < 0)
     return f"""## Wins, ties and losses of ours, by peer
 
-**With equal scores all good choosers reach the same frontier.** What differs is whether goals hold on new rows, how
+{in_short(found)} What differs is whether goals hold on new rows, how
 many can be asked for at once, and what the choice costs in time: see the next table and the last ones.
 
 Pairs of a set and a question. {total[WIN]} wins, {total[TIE]} ties and {total[LOSS]} losses in all,
@@ -140,6 +151,19 @@ Pairs of a set and a question. {total[WIN]} wins, {total[TIE]} ties and {total[L
 correction of Holm {apart[-1.0]} intervals lie wholly on our side of zero and {apart[1.0]} on the other.
 
 {table}"""
+
+
+def in_short(found: list[Verdict]) -> str:
+    """Say how often those who choose by the same scores are told apart; RejectOption looks for something else."""
+    choosers = {peer.name for peer in PEERS if peer.on_scores} - {REJECT}
+    alike = Counter(one.word for one in counted(found) if one.peer in choosers)
+    decided = f"{alike[WIN]} pairs are decided for ours and {alike[LOSS]} against it"
+    start = f"Of the {sum(alike.values())} pairs with a peer that chooses by the same scores {alike[TIE]} are ties"
+    wide = [one.high - one.mean for one in counted(found) if one.peer in choosers]
+    room = f"half of the intervals are within {np.median(wide):.2f} points either way" if wide else ""
+    if alike[TIE] >= _MOST * sum(alike.values()):
+        return f"**With equal scores good choosers reach the same frontier.** {start}; {decided}; {room}."
+    return f"{start}; {decided}; {room}."
 
 
 def _lost(alike: list[Verdict]) -> str:
@@ -151,7 +175,7 @@ def _lost(alike: list[Verdict]) -> str:
     return "\n".join(["### Where we lose, and what we would have to change", "", *(lines or ["Nowhere."])])
 
 
-def _kept(measured: Measured) -> str:
+def _kept(measured: Measured, rows: ResultsTable) -> str:
     """Say how often bounds hold on test rows, by method and question, and by how much they are missed."""
     lines = []
     for method in METHODS.values():
@@ -167,9 +191,25 @@ def _kept(measured: Measured) -> str:
 
 The share of bounds that hold on test rows, and the points by which the test value is beyond the bound, nothing where it
 is inside: means over bounds, sets and splits that all methods have, of methods that take a bound. MAPIE and `{SURE}`
-promise new rows; all others meet their bounds on the rows at hand.
+promise new rows; all others meet their bounds on the rows at hand.{_promised(rows)}
 
 {table}"""
+
+
+def _promised(rows: ResultsTable) -> str:
+    """Say how often ours says that it reached its confidence, and how often its bounds then hold."""
+    reached = {(*row[:3], row.seed, row.settings): row.value for row in rows.where(method=SURE, quantity=REACHED)}
+    inside = []
+    for row in rows.where(method=SURE, quantity=VALUE):
+        sign = -1 if GOALS[row.learner].is_floor else 1
+        if reached.get((*row[:3], row.seed, row.settings)):
+            inside.append(row.value <= sign * float(row.settings.removeprefix("bound=")))
+    if not reached:
+        return ""
+    return (
+        f" `{SURE}`\nsays that it reached its confidence in {len(inside)} of {len(reached)} cases, and of these "
+        f"{np.mean(inside):.2f} hold; in the others it\nwarns that these rows are too few."
+    )
 
 
 def _excess(measured: Measured, question: Question, method: Method) -> FloatArray:

@@ -293,8 +293,8 @@ CONSTANTS = (
         *(("acs-income",), _churn({f"{one:g}": (REGULARIZATION, one) for one in WIDTHS}), ("linear",), 2),
     ),
     Constant(
-        *(OF_MOVES, tuple(f"{one:g}" for one in MOVES), "2", "2", "loss plus miss"),
-        *(("wines", "abalone", "splice", "mnist", "12 classes"), _moves, (FLOOR, TAIL), 4),
+        *(OF_MOVES, tuple(f"{one:g}" for one in MOVES), "2", "1", "loss plus miss"),
+        *(("wines", "abalone", "splice", "mnist", "12 classes"), _moves, (FLOOR, TAIL), 3),
     ),
     Constant(
         *(OF_BOUNDS, tuple(f"{100 * one:+g} %" for one in TIGHTER), "+0 %", "+0 %", "models that meet all goals"),

@@ -190,7 +190,8 @@ tables' splits by chance.""",
 many standard errors; all else as in [more than two classes](../many_classes/README.md), on at most {CLASS_ROWS:,} rows
 of sets that are not there. *floor*: the worst recall of all classes is to be {RAISED[0]:g} and {RAISED[1]:g} above
 that of the plain model on the selection rows, and the loss is the error plus what is missed. *tail*: the loss of the
-worst-off {TAILS[0]:g} and {TAILS[1]:g} of the rows, plus what the budget of {BUDGET:g} is missed by.""",
+worst-off {TAILS[0]:g} and {TAILS[1]:g} of the rows, plus what the budget of {BUDGET:g} is missed by. Four splits were
+planned, and three were run, for want of time.""",
     OF_BOUNDS: f"""How many of the [twenty models](../mixture_goals/README.md) meet all six goals on the selection rows,
 with every bound tighter by a part of it, in splits that the tables do not have. No test row is looked at. There is no
 loss to be least here; the rule is: the tightest bounds that {FEWEST} models meet in every split.""",

@@ -30,6 +30,7 @@ from papers.dataset_constraints.experiment import (
     measure,
     wanted,
 )
+from papers.dataset_constraints.moved_threshold import section as moved_section
 from papers.dataset_constraints.theorem import theorem_1
 from papers.dataset_constraints.zafar_forms import section as zafar_section
 from papers.drawing import panels, picture
@@ -84,6 +85,9 @@ def sections(rows: ResultsTable, folder: Path) -> list[str]:
         if len(rows.where(dataset=dataset)):
             draw(rows).savefig(folder / name, dpi=110)
             found += write(rows)
+    moved = folder / "moved_threshold.csv"
+    if moved.exists():
+        found.append(moved_section(read_rows(moved), rows))
     ramps = folder / "zafar_ramp.csv"
     if ramps.exists():
         found.append(zafar_section(read_rows(ramps), rows))

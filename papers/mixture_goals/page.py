@@ -110,9 +110,16 @@ def _tails(numbers: Numbers) -> str:
         best_allowed = np.where(allowed, singles, np.inf).min(axis=0)
         pooled = [numbers.of(Who(POOL, method, alpha), CVAR, TEST) for method in _POOLED]
         n_below = int((pooled[0] < best_allowed).sum())
-        return [f"{alpha:g}", *map(_spread, (*pooled, best_allowed, singles.min(axis=0))), f"{n_below} of {n_splits}"]
+        shown = (*pooled, _coin(numbers, alpha), best_allowed, singles.min(axis=0))
+        return [f"{alpha:g}", *map(_spread, shown), f"{n_below} of {n_splits}"]
 
-    heads = ["alpha", *_POOLED, "best single model that meets the goals", "best single model of all"]
+    heads = [
+        "alpha",
+        *_POOLED,
+        "deterministic rule and a coin",
+        "best single model that meets the goals",
+        "best single model of all",
+    ]
     heads.append("splits in which the mixture is below every single model that meets the goals")
     counts = allowed.sum(axis=0)
     count = f"{counts.min()}" if np.ptp(counts) == 0 else f"{counts.min()} to {counts.max()}"
@@ -120,7 +127,8 @@ def _tails(numbers: Numbers) -> str:
 
 Zero-one loss on the worst-off fraction alpha of the test rows. A single model counts as meeting the goals if it does so
 on the selection rows or on the test rows: {count} of {len(numbers.models)} do. *Best* is the least loss on the test
-rows themselves, which no one could have chosen by.
+rows themselves, which no one could have chosen by. *A coin* is a control that looks at nothing and keeps no goals: it
+decides fairly about so many rows, in the place of the deterministic rule, that these err as often as the mixture.
 
 {markdown_table(heads, map(line, ALPHAS))}
 
@@ -131,6 +139,13 @@ worst-off tenth are decided wrongly. The mixture decides rightly about some of t
 last table. The deterministic rule is a single model or a weighted vote of the mixture. A vote is no mixture of the
 models, and can be better than all mixtures where alpha is well above the error; at 0.1, where all rules have 1, it is
 the one of least error among those that meet the goals."""
+
+
+def _coin(numbers: Numbers, alpha: float) -> FloatArray:
+    """Return the tail of the deterministic rule where a coin decides so often that it errs as much as the mixture."""
+    mixture, rule = (numbers.of(Who(POOL, name, alpha), ERROR, TEST) for name in (_POOLED[0], _POOLED[-1]))
+    share = np.maximum(0.0, (mixture - rule) / (1 / 2 - rule))
+    return np.asarray((1 - share) * numbers.of(Who(POOL, _POOLED[-1], alpha), CVAR, TEST) + share / 2)
 
 
 def _goals(numbers: Numbers) -> str:

@@ -9,7 +9,7 @@ from counterpoise.datasets import TableData
 from counterpoise.goals import Table, parse_goal
 from papers.comparison import experiment, page, peers
 from papers.comparison.methods import OURS_NAME, Method
-from papers.comparison.questions import GOALS, PARITY, PRECISION, RECALL, TAIL, tail_of
+from papers.comparison.questions import GOALS, PARITY, PRECISION, RATIO, RECALL, TAIL, tail_of
 from papers.comparison.rows import Sizes, Source, split
 from papers.comparison.verdicts import Measured, in_all, verdicts
 from papers.results import ResultRow, ResultsTable, append_rows, read_rows
@@ -59,6 +59,10 @@ def test_values_are_what_the_goals_say(case, question):
         for near in (value - 1e-3, value + 1e-3):
             goal = parse_goal(question.limit.format(bound=-near if question.is_floor else near))
             assert goal.evaluate(said, table).holds == (value <= near)
+
+
+def test_groups_of_whom_nobody_is_selected_are_equal(case):
+    assert GOALS[RATIO].value(case.test, np.zeros(case.test.y.size)) == -1.0
 
 
 @pytest.mark.slow
