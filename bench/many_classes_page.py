@@ -1,6 +1,7 @@
 """The page of ``many_classes.py``, as a function of its table."""
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +16,16 @@ HEADS = ("plain, choice", "rules, choice", "plain, test", "rules, test", "gain",
 Cell = dict[str, np.ndarray]  # by column: a number for each seed
 
 
-def write_page(folder: Path, rows: list[dict[str, str]]) -> None:
-    """Write the page of a table."""
+def write_page(folder: Path, rows: list[dict[str, str]], sets: Iterable[str]) -> None:
+    """Write the page of a table, given all sets that may be in it."""
     page = TEMPLATE.read_text(encoding="utf-8")
+    absent = sorted({*sets} - {row["set"] for row in rows})
     parts = {
         "recalls": _recalls(rows, RECALL),
         "sure": _recalls(rows, SURE),
         "tails": _tails(rows),
         "sizes": _sizes(rows),
-        "seconds": f"{max(float(row['seconds']) for row in rows):.1f}",
+        "absent": f" Not run: {', '.join(absent)}." if absent else "",
     }
     for name, text in parts.items():
         page = page.replace(f"{{{name}}}", text)
@@ -62,14 +64,22 @@ def _recalls(rows: list[dict[str, str]], task: str) -> str:
 
 
 def _tails(rows: list[dict[str, str]]) -> str:
-    heads = ["set", "alpha", *HEADS]
+    heads = ["set", "alpha", *HEADS, "a coin, test"]
     lines = []
     for (title, level), cell in _cells(rows, TAIL).items():
         numbers = [cell[name].mean() for name in ("plain_chosen", "chosen", "plain_tested", "tested")]
         gain = _difference(cell["plain_tested"], cell["tested"])
         price = _difference(100 * cell["error_tested"], 100 * cell["plain_error_tested"])
-        lines.append([title, f"{level:g}", *(f"{one:.3f}" for one in numbers), gain, price])
+        cells = [*(f"{one:.3f}" for one in numbers), gain, price, f"{_coin(cell).mean():.3f}"]
+        lines.append([title, f"{level:g}", *cells])
     return markdown_table(heads, lines, n_words=1)
+
+
+def _coin(cell: Cell) -> np.ndarray:
+    """Return the tail of the plain model on test rows where a coin decides so often that it errs as the rules do."""
+    fair, plain = 1 - 1 / cell["classes"], cell["plain_error_tested"]
+    share = np.maximum(0.0, (cell["error_tested"] - plain) / (fair - plain))
+    return (1 - share) * cell["plain_tested"] + share * fair
 
 
 def _difference(one: np.ndarray, other: np.ndarray) -> str:

@@ -11,6 +11,7 @@ from counterpoise.theory.guarantees import hedge_rounds
 from papers.boosted_cvar import page as boosted_cvar
 from papers.boosted_cvar.pattern import N_CLASSES, means_over_seeds
 from papers.boosted_cvar.steps import difference as step_difference
+from papers.comparison import page as comparison
 from papers.dataset_constraints import page as constraints
 from papers.dataset_constraints.experiment import LINEARS
 from papers.dro_boosting import page as dro
@@ -22,6 +23,7 @@ from papers.vadaboost.figures import round_ratio
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results"
 START, END = "<!-- verdicts: python -m papers.verdicts -->", "<!-- end of verdicts -->"
+PEERS_START, PEERS_END = "<!-- comparison: python -m papers.verdicts -->", "<!-- end of comparison -->"
 MATCHES, IN_PART, DIFFERS = "matches", "in part", "differs"
 _ERRORS = 2  # combined standard errors within which means agree
 _NEAR = 0.02  # of CVaR, as on the page of boosted CVaR
@@ -241,13 +243,20 @@ def table(found: list[Verdict]) -> str:
     return f"{START}\n\n{lines}\n\n{END}"
 
 
+def beside_others(folder: Path = FOLDER) -> str:
+    """Return what the comparison with peers comes to, between the marks that stand in the page."""
+    return f"{PEERS_START}\n\n{comparison.summary(folder / 'comparison')}\n\n{PEERS_END}"
+
+
 def main() -> None:
-    """Print the verdicts, and write them into the page."""
+    """Print the verdicts and the comparison, and write them into the page."""
     page = FOLDER / "README.md"
-    made, text = table(verdicts()), page.read_text(encoding="utf-8")
-    head, _, rest = text.partition(START)
-    page.write_text(head + made + rest.partition(END)[2], encoding="utf-8")
-    sys.stdout.write(f"{made}\n")
+    text = page.read_text(encoding="utf-8")
+    for made, start, end in ((table(verdicts()), START, END), (beside_others(), PEERS_START, PEERS_END)):
+        head, _, rest = text.partition(start)
+        text = head + made + rest.partition(end)[2]
+        sys.stdout.write(f"{made}\n")
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import numpy as np
 
 from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
+from papers.comparison import earlier
 from papers.comparison.experiment import (
     DATASETS,
     FAILED,
@@ -29,9 +30,9 @@ from papers.comparison.experiment import (
     wanted,
 )
 from papers.comparison.losses import WHY
-from papers.comparison.methods import OURS_NAME, SURE, Method
-from papers.comparison.peers import GRID, PEERS, REJECT
-from papers.comparison.questions import ALPHAS, GOALS, ODDS, PARITY, TAIL, Question
+from papers.comparison.methods import OURS_NAME, SURE, TRAINED, Method
+from papers.comparison.peers import GRADIENT, GRID, PEERS, REJECT
+from papers.comparison.questions import ALPHAS, GOALS, ODDS, PARITY, RATIO, TAIL, Question
 from papers.comparison.rows import N_FOLDS
 from papers.comparison.verdicts import (
     EVERY,
@@ -50,7 +51,8 @@ from papers.comparison.verdicts import (
 )
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
-from papers.study import Study
+from papers.results import read_rows
+from papers.study import TABLE, Study
 
 _COMMAND = "make reproduce PAPER=comparison"
 _MARKS = dict(zip((peer.name for peer in PEERS), "xXsDv^<>P*1", strict=True))
@@ -77,6 +79,8 @@ def sections(rows: ResultsTable, folder: Path) -> Iterator[str]:
         yield from _question(question, [one for one in alike if one.question == question])
     yield from _asked(side_by_side, rows)
     yield from _failures(rows)
+    if (folder / earlier.FILE).exists():
+        yield from _ten_splits(earlier.as_today(read_rows(folder / earlier.FILE)))
 
 
 def _head(rows: ResultsTable) -> str:
@@ -112,7 +116,8 @@ tuned model in folds itself and keeps margins for new rows at confidence 0.9, wh
 shared scores, so it is in no verdict. Peers with our margins are on [a page of their own](../holding/README.md).
 {REJECT} looks for the best balanced accuracy, not for the least error: that ours has less is no news; its grid has
 {GRID["num_class_thresh"]} thresholds and {GRID["num_ROC_margin"]} margins, half of its own in each. FairGBM fits on
-this scikit-learn after a keyword that was renamed there is given its old name. Training inside goals, linear models and
+this scikit-learn after a keyword that was renamed there is given its old name. TunedThreshold has one threshold for
+all, where ours may have one a group. Training inside goals, linear models and
 robust boosting have pages of their own. `dro` has no comparable model, and is left out."""
 
 
@@ -130,6 +135,16 @@ def _ran(rows: ResultsTable) -> str:
 
 
 def _headline(found: list[Verdict]) -> str:
+    return f"""## Wins, ties and losses of ours, by peer
+
+{in_short(found)} What differs is whether goals hold on new rows, how
+many can be asked for at once, and what the choice costs in time: see the next table and the last ones.
+
+{_by_peer(found)}"""
+
+
+def _by_peer(found: list[Verdict]) -> str:
+    """Return how many pairs are decided, in all and by peer."""
     by_peer = counts(found)
     lines = [
         [peer.name, peer.needs, *(str(by_peer[peer.name][word]) for word in (WIN, TIE, LOSS))]
@@ -141,12 +156,7 @@ def _headline(found: list[Verdict]) -> str:
     told = f"More losses than wins: against {', '.join(ahead)}." if ahead else "No peer wins more pairs than it loses."
     total = Counter(one.word for one in counted(found))
     apart = Counter(np.sign(one.mean) for one in counted(found) if one.low > 0 or one.high < 0)
-    return f"""## Wins, ties and losses of ours, by peer
-
-{in_short(found)} What differs is whether goals hold on new rows, how
-many can be asked for at once, and what the choice costs in time: see the next table and the last ones.
-
-Pairs of a set and a question. {total[WIN]} wins, {total[TIE]} ties and {total[LOSS]} losses in all,
+    return f"""Pairs of a set and a question. {total[WIN]} wins, {total[TIE]} ties and {total[LOSS]} losses in all,
 {by_peer[REJECT][WIN]} of the wins against {REJECT}. {told} A tie is no proof of equality: before the
 correction of Holm {apart[-1.0]} intervals lie wholly on our side of zero and {apart[1.0]} on the other.
 
@@ -157,13 +167,71 @@ def in_short(found: list[Verdict]) -> str:
     """Say how often those who choose by the same scores are told apart; RejectOption looks for something else."""
     choosers = {peer.name for peer in PEERS if peer.on_scores} - {REJECT}
     alike = Counter(one.word for one in counted(found) if one.peer in choosers)
-    decided = f"{alike[WIN]} pairs are decided for ours and {alike[LOSS]} against it"
+    decided = f"decided for ours: {alike[WIN]}, against it: {alike[LOSS]}"
     start = f"Of the {sum(alike.values())} pairs with a peer that chooses by the same scores {alike[TIE]} are ties"
     wide = [one.high - one.mean for one in counted(found) if one.peer in choosers]
     room = f"half of the intervals are within {np.median(wide):.2f} points either way" if wide else ""
     if alike[TIE] >= _MOST * sum(alike.values()):
         return f"**With equal scores good choosers reach the same frontier.** {start}; {decided}; {room}."
     return f"{start}; {decided}; {room}."
+
+
+def summary(folder: Path) -> str:
+    """Return the comparison in two paragraphs and a table: who is ahead at equal values, and whose bounds hold."""
+    rows = read_rows(folder / TABLE).latest()
+    ten = earlier.as_today(read_rows(folder / earlier.FILE))
+    found, measured = verdicts(Measured(ten), earlier.SIZES), Measured(ten)
+    by_peer, lines = counts(found), []
+    for method in _EARLIER:
+        excess = np.concatenate([_excess(measured, question, method) for question in GOALS.values()])
+        n_asked = sum(question.name in method.bounded for question in GOALS.values())
+        shares = [f"{(excess <= 0).mean():.2f}", str(n_asked)] if excess.size else ["", ""]
+        pairs = by_peer.get(method.name, {})
+        lines.append([method.name, *(str(pairs[word]) if pairs else "" for word in (WIN, TIE, LOSS)), *shares])
+    heads = ["method", "ours costs less", "no difference", "ours costs more", "bounds that hold", "of questions"]
+    return f"""{_ran(ten)} {in_short(found)}
+
+Rule: at equal violation, recall, precision or average error a pair of a set and a question is decided where the
+difference of costs is not zero at the level 0.05, after corrections for splits that share rows and for many pairs.
+*Bounds that hold*: the share on new rows, over all bounds of the questions that a method takes, where nobody was asked
+for more than to meet them on the rows at hand, but MAPIE.
+
+{markdown_table(heads, lines)}
+
+With out-of-fold scores and fewer rows, so far: {_ran(rows)} {in_short(verdicts(Measured(rows)))}"""
+
+
+_EARLIER = [
+    METHODS[OURS_NAME],
+    METHODS[OURS_NAME]._replace(name=TRAINED),
+    *(  # ExponentiatedGradient had a bound on ratios that meant another one
+        peer._replace(bounded=tuple(name for name in peer.bounded if name != RATIO)) if peer.name == GRADIENT else peer
+        for peer in PEERS
+    ),
+]
+
+
+def _ten_splits(rows: ResultsTable) -> Iterator[str]:
+    """Yield what the earlier run of ten splits comes to by the rules of today."""
+    found, measured = verdicts(Measured(rows), earlier.SIZES), Measured(rows)
+    yield f"""## Ten splits, from before scores were out of fold
+
+{_ran(rows)} At most {earlier.SIZES.fit:,} rows to fit and {earlier.SIZES.test:,} to test. The shared scores, by which
+ours and its peers choose, are those of a model that was fitted to 60 % of the rows to fit, on the other 40 %; beside
+methods that train on all of these rows, and plain models, stands ours trained in folds on the same. Every peer was
+asked at all three bounds. Made by the code of commit {earlier.COMMIT}; every number is in `{earlier.FILE}`, and is
+judged here by the rules above.
+
+{in_short(found)}
+
+{_by_peer(found)}"""
+    yield "### Decided pairs"
+    decided = [one for one in counted(found) if one.word != TIE]
+    lines = [[one.peer, one.dataset, one.question, one.word, _spread(one)] for one in decided]
+    yield markdown_table(["peer", "set", "question", "for ours", "difference, points"], lines, n_words=4)
+    yield "### Bounds that held on test rows"
+    lines = [line for method in _EARLIER for line in _kept_line(measured, method)]
+    yield markdown_table(["method", *GOALS], lines)
 
 
 def _lost(alike: list[Verdict]) -> str:
@@ -177,16 +245,9 @@ def _lost(alike: list[Verdict]) -> str:
 
 def _kept(measured: Measured, rows: ResultsTable) -> str:
     """Say how often bounds hold on test rows, by method and question, and by how much they are missed."""
-    lines = []
-    for method in METHODS.values():
-        excess = [_excess(measured, question, method) for question in GOALS.values()]
-        if any(one.size for one in excess):
-            cells = [
-                f"{(one <= 0).mean():.2f} / {100 * np.maximum(one, 0.0).mean():.2f}" if one.size else ""
-                for one in excess
-            ]
-            lines.append([method.name, *cells])
-    table = markdown_table(["method", *GOALS], lines)
+    table = markdown_table(
+        ["method", *GOALS], [line for method in METHODS.values() for line in _kept_line(measured, method)]
+    )
     return f"""### What was asked for, and what came
 
 The share of bounds that hold on test rows, and the points by which the test value is beyond the bound, nothing where it
@@ -194,6 +255,15 @@ is inside: means over bounds, sets and splits that all methods have, of methods 
 promise new rows; all others meet their bounds on the rows at hand.{_promised(rows)}
 
 {table}"""
+
+
+def _kept_line(measured: Measured, method: Method) -> Iterator[list[str]]:
+    excess = [_excess(measured, question, method) for question in GOALS.values()]
+    if any(one.size for one in excess):
+        cells = [
+            f"{(one <= 0).mean():.2f} / {100 * np.maximum(one, 0.0).mean():.2f}" if one.size else "" for one in excess
+        ]
+        yield [method.name, *cells]
 
 
 def _promised(rows: ResultsTable) -> str:
@@ -208,7 +278,8 @@ def _promised(rows: ResultsTable) -> str:
         return ""
     return (
         f" `{SURE}`\nsays that it reached its confidence in {len(inside)} of {len(reached)} cases, and of these "
-        f"{np.mean(inside):.2f} hold; in the others it\nwarns that these rows are too few."
+        f"{np.mean(inside):.2f} hold; in the others it\nwarns that these rows are too few. Test rows are a sample too, "
+        "and their noise lowers such shares:\nthe promise is judged [on whole populations](../holding/README.md)."
     )
 
 

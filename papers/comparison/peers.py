@@ -279,11 +279,12 @@ _FAIR, _FLOORS = (*_DIFFERENCES, RATIO), (RECALL, PRECISION)
 _SCORED = (*_FAIR, *_FLOORS, WORST)
 _TUNED = (*_FLOORS, CHURN, WORST)
 LIGHTGBM, HISTOGRAMS, REJECT = "LightGBM", "HistGradientBoosting", "AIF360 RejectOption"
+GRADIENT = "ExponentiatedGradient"
 PEERS = (
     Method(LIGHTGBM, lightgbm, ALL, tails=lightgbm_tails, needs="lightgbm"),
     Method(HISTOGRAMS, histograms, ALL, tails=histogram_tails, needs="scikit-learn"),
     Method("ThresholdOptimizer", thresholds, _FAIR, (PARITY, OPPORTUNITY), on_scores=True, needs="fairlearn"),
-    Method("ExponentiatedGradient", gradient, _FAIR, _FAIR, needs="fairlearn", costly=True),
+    Method(GRADIENT, gradient, _FAIR, _FAIR, needs="fairlearn", costly=True),
     Method("error-parity", error_parity, _DIFFERENCES, _DIFFERENCES, on_scores=True, needs="error-parity"),
     Method("OxonFair", oxonfair, _SCORED, _SCORED, on_scores=True, needs="oxonfair"),
     Method("FairGBM", fairgbm, (OPPORTUNITY, ODDS), (OPPORTUNITY, ODDS), needs="fairgbm"),

@@ -9,10 +9,10 @@ from scipy.stats import t as student
 from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
 from papers.comparison.experiment import COST, METHODS, SIZES, VALUE
-from papers.comparison.methods import OURS_NAME, Method
+from papers.comparison.methods import OURS_NAME, TRAINED, Method
 from papers.comparison.peers import PEERS
 from papers.comparison.questions import GOALS, TAIL
-from papers.comparison.rows import SOURCES
+from papers.comparison.rows import SOURCES, Sizes
 from papers.frontier import Frontier, interval
 
 QUESTIONS = (*GOALS, TAIL)
@@ -36,6 +36,10 @@ class Measured:
                 points.setdefault((row.alpha, row.settings), {}).setdefault(row.seed, {})[row.quantity] = row.value
         self._found = found
         self.datasets = list(dict.fromkeys(row.dataset for row in rows))
+
+    def has(self, method: str) -> bool:
+        """Tell whether a method is in the table."""
+        return any(key[2] == method for key in self._found)
 
     def points(self, dataset: str, question: str, method: str) -> dict[Point, dict[int, dict[str, float]]]:
         """Return what was measured, by tail fraction and bound, and by split."""
@@ -93,30 +97,33 @@ class Verdict(NamedTuple):
     word: str = TIE
 
 
-def verdicts(measured: Measured) -> list[Verdict]:
-    """Return all pairs of a set and a question for every peer."""
+def verdicts(measured: Measured, sizes: Sizes = SIZES) -> list[Verdict]:
+    """Return all pairs of a set and a question for every peer; ``sizes`` are those of the splits."""
     found: list[Verdict] = []
     for peer in PEERS:
-        raw = list(_raw(measured, peer))
+        raw = list(_raw(measured, peer, sizes))
         found += map(_decided, raw, holm([one.chance for one in raw]))
     return found
 
 
-def _raw(measured: Measured, peer: Method) -> Iterator[Verdict]:
+def _raw(measured: Measured, peer: Method, sizes: Sizes) -> Iterator[Verdict]:
     for dataset in measured.datasets:
         asked = [name for name in QUESTIONS if measured.points(dataset, name, peer.name)]
         if peer.bounded:
-            yield from (_verdict(measured, dataset, [question], peer.name) for question in asked)
+            yield from (_verdict(measured, dataset, [question], peer, sizes) for question in asked)
         elif asked:  # the same decisions whatever is asked: one comparison
-            yield _verdict(measured, dataset, asked, peer.name)
+            yield _verdict(measured, dataset, asked, peer, sizes)
 
 
-def _verdict(measured: Measured, dataset: str, questions: Sequence[str], peer: str) -> Verdict:
+def _verdict(measured: Measured, dataset: str, questions: Sequence[str], method: Method, sizes: Sizes) -> Verdict:
+    peer, ours = method.name, OURS_NAME
+    if not method.on_scores and measured.has(TRAINED):
+        ours = TRAINED
     by_split: dict[int, list[float]] = {}
     n_apart = 0
     points = [(question, *one) for question in questions for one in measured.points(dataset, question, peer).items()]
     for question, (alpha, _), splits in points:
-        line = measured.line(dataset, question, OURS_NAME, alpha)
+        line = measured.line(dataset, question, ours, alpha)
         both = sorted(set(splits) & set(line))
         if not both:
             continue
@@ -131,7 +138,7 @@ def _verdict(measured: Measured, dataset: str, questions: Sequence[str], peer: s
     question = questions[0] if len(questions) == 1 else EVERY
     if not differences.size:
         return Verdict(dataset, question, peer, np.nan, np.nan, np.nan, 0, n_apart, 1.0)
-    overlap = SOURCES[dataset].overlap(SIZES) if dataset in SOURCES else 0.0  # else rows were drawn anew
+    overlap = SOURCES[dataset].overlap(sizes) if dataset in SOURCES else 0.0  # else rows were drawn anew
     low, mean, high = interval(differences, overlap)
     return Verdict(dataset, question, peer, low, mean, high, differences.size, n_apart, chance(differences, overlap))
 
