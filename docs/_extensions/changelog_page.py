@@ -15,6 +15,7 @@ KINDS = {
     "bugfix": "Mended",
     "fix": "Mended",
     "doc": "Documentation",
+    "misc": "Other",
 }
 # Links in fragments and in the file start at the root of the project, those of the site at its own.
 _FROM_ROOT = re.compile(r"\]\(docs/")
