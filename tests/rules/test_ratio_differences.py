@@ -174,11 +174,25 @@ def test_an_audit_holds_the_union_of_both_intervals():
     assert apart.verdict == "fails"
 
 
-def test_there_are_no_margins_and_a_warning_says_so():
-    with pytest.warns(ConfidenceNotReached, match="there are no margins for goals that compare ratios"):
-        model = fitted([GOAL], confidence=0.9, by="sex")
+def test_margins_keep_a_rule_further_inside_and_a_proof_tests_it():
+    easy = "min_ratio(precision, by=sex) >= 0.5"
+    plain, safe = (fitted([easy], confidence=level, by="sex", data=rows(n=3000)) for level in (None, 0.9))
+    assert safe.confidence_ == 0.9
+    (margin,) = safe.margins_
+    assert margin.standard_error > 0
+    assert margin.value == pytest.approx(safe.check_goals()[0].value)
+    assert margin.value - 0.5 > 1.2 * margin.standard_error
+    assert plain.value_ <= safe.value_
+    proven = fitted([easy], confidence=cp.Proof(0.9), by="sex", data=rows(n=3000))
+    assert proven.confidence_ == 0.9
+    assert "prove that the goals hold" in str(proven.proof_)
+
+
+def test_a_rule_that_leaves_a_group_without_a_ratio_is_never_called_sure():
+    """Nothing is compared there, so the goal is met, but one more positive decision may miss it."""
+    with pytest.warns(ConfidenceNotReached):
+        model = fitted(["max_difference(precision, by=sex) <= 0.001"], confidence=0.9, by="sex")
     assert model.confidence_ is None
-    assert model.check_goals()[0].holds
 
 
 @pytest.mark.slow

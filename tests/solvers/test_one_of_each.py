@@ -63,7 +63,8 @@ def test_a_search_that_must_stop_says_how_much_better_another_choice_may_be(n_li
     assert stopped.lower <= whole.value <= stopped.value
     poor = [int(one[0].argmin()) for one in options]  # inside of the limit, at any price
     begun = choose_one_of_each(options, np.array([0.3]), start=np.array(poor), max_looks=0)
-    assert begun.lower <= whole.value < begun.value
+    assert begun.lower <= whole.value <= begun.value
+    assert begun.gap > 0
     assert begun.gap == pytest.approx(begun.value - begun.lower)
 
 
@@ -76,3 +77,20 @@ def test_bounds_are_right_where_more_choices_are_left_than_can_be_kept():
     least = min(one[1].min() for one in options)
     assert found.violation == 0
     assert 3 * least <= found.lower <= found.value
+
+
+def test_limits_of_one_list_only_drop_options_and_dear_choices_are_not_looked_for():
+    rng = np.random.default_rng(1)
+    costs = [rng.random(30).round(2) for _ in range(3)]
+    own = [rng.random(30).round(2) for _ in range(3)]
+    rows = [
+        np.vstack([*(own[at] if at == place else np.zeros(30) for at in range(3)), costs[place]]) for place in range(3)
+    ]
+    inside = [int(np.where(one <= 0.4, cost, np.inf).argmin()) for one, cost in zip(own, costs, strict=True)]
+    least = sum(cost[at] for cost, at in zip(costs, inside, strict=True))
+    found = choose_one_of_each(rows, np.full(3, 0.4))
+    assert (found.value, found.gap) == (pytest.approx(least), 0.0)
+    dear = choose_one_of_each(rows, np.full(3, 0.4), nearest=False, below=least - 0.01)
+    assert dear.lower == pytest.approx(least - 0.01)
+    never = choose_one_of_each(rows, np.array([0.4, 0.4, -0.1]), nearest=False)
+    assert never.lower == np.inf

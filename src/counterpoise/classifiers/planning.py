@@ -431,7 +431,7 @@ def _repeat_proof(path: TargetPath, confidence: float, share: float, *, fills: b
     tables = [part.table(path.table.rules) for part in parts]
     errors = [np.sqrt(table.variances(random, path.shares)) for table in tables]
     # Counts are whole numbers, and exact tests allow for half of a row.
-    passing = ndtri(confidence) * errors[1] + 0.5 / parts[1].least_rows(tables[1])[:, None]
+    passing = ndtri(confidence) * errors[1] + 0.5 / np.maximum(parts[1].least_rows(tables[1], path.shares), 1e-9)
     fixed = np.flatnonzero([not part.is_random for part in problem.parts])
     targets, best = traced_targets((1.0 - share) / share), float(cost[path.now.best(np.array([-np.inf]))[0]])
     found: list[tuple[tuple[int, FloatArray], tuple[int, FloatArray], float]] = []

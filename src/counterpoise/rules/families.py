@@ -54,7 +54,7 @@ from counterpoise.rules.class_scores.table import CalibratedScores, Calibration,
 from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
 from counterpoise.rules.explaining import ScoreComparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
-from counterpoise.rules.margins import OF_COMPARED, ONLY_SUMS, Margins
+from counterpoise.rules.margins import ONLY_SUMS, Margins
 from counterpoise.rules.mixture_margins import needs_mixture_margins, solve_with_margins
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
@@ -139,8 +139,6 @@ class PooledModels(NamedTuple):
         """Return the best mixture, or that which was chosen; raise ``InfeasibleGoals`` where there is none."""
         if choice is None and isinstance(problem.objective, Ratio):
             return solve_ratio(self, problem)  # type: ignore[no-any-return]
-        if problem.confidence is not None and any(goal.compares_ratios for goal in problem.goals):
-            return self.solve(problem._replace(confidence=None), choice)._replace(margins=OF_COMPARED)
         if choice is None and needs_mixture_margins(problem):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         selection = select(self.selection_data, problem)
@@ -209,8 +207,6 @@ class ThresholdRules(NamedTuple):
         """
         if choice is None and isinstance(problem.objective, Ratio):
             return solve_ratio(self, problem)  # type: ignore[no-any-return]
-        if problem.confidence is not None and any(goal.compares_ratios for goal in problem.goals):
-            return self.solve(problem._replace(confidence=None), choice)._replace(margins=OF_COMPARED)
         if choice is None and needs_mixture_margins(problem):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         table = self.selection_data.answers.tables[TRAIN]

@@ -363,9 +363,11 @@ class GoalConstraints(NamedTuple):
         """Return what rows and bounds are divided by before they are compared.
 
         A ratio is multiplied through by its denominator, and where other goals keep that small, so is what counts.
+        Ratios that are compared are checked as such, whatever their rows are compared with.
         """
         scale = constraint_scale(np.abs(self.rows).max(axis=1), self.bounds, self.sizes)
-        for row in np.flatnonzero(self.row_slopes.any(axis=1)).tolist():
+        compared = [row for spread in self.spreads for row in spread.rows.tolist()]
+        for row in np.setdiff1d(np.flatnonzero(self.row_slopes.any(axis=1)), compared).tolist():
             scale[row] = min(scale[row], max(self._reach(row), _LEAST_REACH * scale[row]))
         return scale
 

@@ -26,10 +26,11 @@ from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, GoalCheck, Rate
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound_goals import GoalLimits, goal_range
+from counterpoise.goals.expressions import ComparedRatios
 from counterpoise.goals.rates import defer_rate, error_rate
 from counterpoise.goals.terms import DEFAULT, Dataset, Linear, rows_behind
 from counterpoise.rules.choosing import Problem
-from counterpoise.rules.rule_table import Rules, RuleTable
+from counterpoise.rules.rule_table import RatioSum, Rules, RuleTable
 from counterpoise.theory.risks import WorstGroup
 
 N_RESAMPLES = 60
@@ -120,16 +121,13 @@ class Margins(NamedTuple):
 
 
 NO_MARGINS = Margins(None, (), 0.0, None, None)
-OF_COMPARED = NO_MARGINS._replace(
-    reason="there are no margins for goals that compare ratios, such as max_difference(precision, by=sex)"
-)
 ONLY_SUMS = NO_MARGINS._replace(reason="over shards margins need rows that weigh the same")
 
 
 class Part(NamedTuple):
-    """One limit of a goal: a linear function of answers that must not be above zero."""
+    """One limit of a goal: a function of answers that must not be above zero."""
 
-    linear: Linear
+    function: Linear | RatioSum
     goal: int | None  # its place; None: it is the budget
     is_random: bool  # whether it gets a margin
     allowed: float = _ALLOWED  # by which it may be above zero: rounding
@@ -188,11 +186,14 @@ class MarginProblem(NamedTuple):
         goals = dict.fromkeys(part.goal for part in self.parts if part.goal is not None)
         return {goal: np.flatnonzero([self.parts[one].goal == goal for one in self.random]) for goal in goals}
 
-    def least_rows(self, table: RuleTable) -> FloatArray:
-        """Return on how many rows, of equal weight, or persons, each part that gets a margin rests at least."""
+    def least_rows(self, table: RuleTable, shares: FloatArray) -> FloatArray:
+        """Return on how many rows, of equal weight, or persons, each part that gets a margin rests at least.
+
+        For every rule, shape (n_random, n_rules): a ratio that is compared is out of the rows of its denominator.
+        """
         least = np.full(self.random.size, np.inf)
         for number, place in enumerate(self.random.tolist()):
-            for count in self.parts[place].linear.row_counts:
+            for count in self.parts[place].function.row_counts:
                 rows = table.rows[count.out_of.name]
                 if not self.views.tables[rows.name].population:
                     continue
@@ -203,12 +204,13 @@ class MarginProblem(NamedTuple):
                     inside = rows.is_in(count.out_of)[rows.keys % rows.n_kinds] > 0
                     n_rows = min(n_rows, float(np.unique(self.persons[rows.name][inside]).size))
                 least[number] = min(least[number], n_rows)
-        return least
+        parts = [table.part_of_rows(place, shares) for place in self.random.tolist()]
+        return least[:, None] * np.reshape(parts, (least.size, shares.shape[1]))
 
     def table(self, rules: Rules, cost: FloatArray | None = None) -> RuleTable:
         """Return what rules come to; the cost of each may be given, where more is known of it than its value."""
-        linear = [*(part.linear for part in self.parts), *self.costs]
-        return RuleTable(rules, linear, self.views, self.error_factors, cost, self.row_factor)
+        functions = [*(part.function for part in self.parts), *self.costs]
+        return RuleTable(rules, functions, self.views, self.error_factors, cost, self.row_factor)
 
     def rank(self, table: RuleTable, *, may_miss: bool = False) -> RuleRanking:
         """Return what decides about rules on all rows; goals with a margin may be missed there if ``may_miss``."""
@@ -262,7 +264,8 @@ class TargetPath(NamedTuple):
         """
         now, places, random = self.now, self.places, self.problem.random
         draws = self._draws(int(now.best(np.array([ndtri(confidence)]))[0]))
-        inside, least_rows = self.z[:, places].T - self.optimism, self.problem.least_rows(self.table)
+        inside = self.z[:, places].T - self.optimism
+        least_rows = self.problem.least_rows(self.table, self.shares)[:, places].T
         within = unless_few_rows(inside, least_rows)
         is_cheap = (now.cost[places] <= most_cost + _TINY) & now.is_met[places]
         plain = int(now.best(np.array([-np.inf]))[0])
@@ -281,7 +284,7 @@ class TargetPath(NamedTuple):
         if not is_reached and not is_costly and self._counts_selection_rows(limiting):
             known = self.table.views.tables
             n_rows = known[DEFAULT].n_samples if DEFAULT in known else 0
-            needed = rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, n_rows, least_rows)
+            needed = rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, n_rows, least_rows[-1])
         cost = max(float(now.cost[place] - now.cost[plain]), 0.0)
         level, slack = confidence if is_reached else None, float(self.z[:, places[-1]].min(initial=np.inf))
         margins, target = self._margins(place, at), float(TARGETS[at])
@@ -290,7 +293,7 @@ class TargetPath(NamedTuple):
     def _counts_selection_rows(self, goal: int | None) -> bool:
         """Return whether more selection rows would help a goal: it may be on another dataset."""
         parts = [part for part in self.problem.parts if part.goal == goal]
-        return any(count.rows.name == DEFAULT for part in parts for count in part.linear.row_counts)
+        return any(count.rows.name == DEFAULT for part in parts for count in part.function.row_counts)
 
     def _draws(self, rule: int) -> FloatArray:
         """Return draws of a normal vector with the correlation of the goals' influence values at one rule."""
@@ -444,13 +447,26 @@ def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     """Return the limits of goals, and which of them get a margin."""
     written, parts = GoalLimits.of(goals, views), []
     for part, owner in zip(written.targets, written.owners.tolist(), strict=True):
-        names = {count.rows.name for count in part.linear.row_counts}
-        is_list = all(not views.tables[name].population for name in names)
-        size = part.linear.size if part.has_amounts else 1.0
-        scale = 1.0 if 1.0 / _VAST < size < _VAST else math.ldexp(1.0, math.frexp(size)[1])
+        limit = _compared_limit(part) if isinstance(part.left, ComparedRatios) else part.linear
+        is_list = all(not views.tables[count.rows.name].population for count in limit.row_counts)
         is_random = not why_no_margin(goals[owner]) and not is_list
-        parts.append(Part(part.linear * (1.0 / scale), owner, is_random, _ALLOWED * (size / scale), scale))
+        if isinstance(limit, RatioSum):
+            parts.append(Part(limit, owner, is_random))
+            continue
+        size = limit.size if part.has_amounts else 1.0
+        scale = 1.0 if 1.0 / _VAST < size < _VAST else math.ldexp(1.0, math.frexp(size)[1])
+        parts.append(Part(limit * (1.0 / scale), owner, is_random, _ALLOWED * (size / scale), scale))
     return parts
+
+
+def _compared_limit(part: Goal) -> RatioSum:
+    """Return a limit on how far two ratios are apart as a function that must not be above zero."""
+    left = part.left
+    assert isinstance(left, ComparedRatios)  # noqa: S101 - the caller checks it
+    one, other = ((side.numerator, side.denominator) for side in (left.one, left.other))
+    if left.is_quotient:  # times the other ratio
+        return RatioSum(((-1.0, *one), (part.bound, *other)), 0.0)
+    return RatioSum(((1.0, *one), (-1.0, *other)), -part.bound)
 
 
 AT_THE_END = "no rule can be inside of its bound"
@@ -491,7 +507,7 @@ def margin_problem(
     costs = [_mean_loss(rows, defer_cost).resolve(views) for rows in groups]
     if isinstance(objective, Rate):
         costs = [objective.resolve(views)]
-    counted = {count.rows.name for part in parts for count in part.linear.row_counts}
+    counted = {count.rows.name for part in parts for count in part.function.row_counts}
     own = [DEFAULT, *(name for name in counted if name != DEFAULT and rows_behind(name) == DEFAULT)]
     by_person = {} if persons is None else dict.fromkeys(own, persons)
     factors = dict.fromkeys(own, float(np.hypot(1.0, FOLD_SHIFT))) if has_fold_scores else {}

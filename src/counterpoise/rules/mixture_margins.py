@@ -43,13 +43,14 @@ from counterpoise.rules.margins import (
 )
 from counterpoise.rules.options import Proof
 from counterpoise.rules.proving import GoalProof, Traced, prove, without_proof
-from counterpoise.rules.rule_table import NO_FAILURES
+from counterpoise.rules.rule_table import NO_FAILURES, part_of_rows, tangent
 
 _N_SPLITS = 6  # into halves, on each of which the choice is repeated
 _MOST_IN_HALF = 5000  # rows
 _MOST_TARGET = 3.5  # standard errors
 _STEP, _COARSE = 0.05, 0.25  # to which targets are found
 _MOST_OPTIMISM, _FAR = 3.0, 8.0  # standard errors
+_ROUGH = 1e-3  # gap on halves, where a choice is a search
 _LESS = 0.75  # of the least rows of a group, in proportion: a part of the rows has by chance fewer of it
 _SMALL = 1e-6  # change of a bound that shows in which units the limits of its goal are
 _TINY = 1e-12
@@ -255,7 +256,7 @@ def measure_slack(family: Any, goals: tuple[Goal, ...], solution: Any) -> GoalSl
         shifted = parts_of(tuple(goal.with_bound(goal.bound + shifts[at]) for at, goal in enumerate(goals)), views)
         pairs = [pair for pair in zip(first, shifted, strict=True) if pair[0].is_random]
         parts = [part for part, _ in pairs]
-        names = {count.rows.name for part in parts for count in part.linear.row_counts}
+        names = {count.rows.name for part in parts for count in part.function.row_counts}
         shares = {name: np.clip(answers.shares(name, solution.mixture), 0.0, 1.0) for name in names}
         limits = [_LimitRows.of(part, views, shares) for part in parts]
         moved = [_LimitRows.of(part, views, shares).value for _, part in pairs]
@@ -272,7 +273,8 @@ def measure_slack(family: Any, goals: tuple[Goal, ...], solution: Any) -> GoalSl
             factor = np.hypot(1.0, FOLD_SHIFT) if is_chosen_on and getattr(kept, "has_fold_scores", False) else 1.0
             covariance += factor**2 * covariance_of(influences, persons if is_chosen_on else None)
     floor = np.array([limit.floor for limit in limits])
-    errors = np.sqrt(np.maximum(covariance.diagonal() + 2.0 * floor, NO_FAILURES * floor))
+    variances = np.maximum(covariance.diagonal() + 2.0 * floor, NO_FAILURES * floor)
+    errors = np.sqrt(np.maximum(variances, _TINY**2))
     values = np.array([limit.value for limit in limits])
     n_rows = np.array([limit.n_rows for limit in limits])
     if persons is not None:
@@ -294,22 +296,27 @@ class _LimitRows(NamedTuple):
 
     @classmethod
     def of(cls, part: Part, views: Views, shares: Mapping[str, FloatArray]) -> "_LimitRows":
-        value, floor, n_rows = part.linear.constant, 0.0, np.inf
+        counted = {count: _counted(count, views, shares[count.rows.name]) for count in part.function.row_counts}
+        known = {count: _share(count, views, own) for count, own in counted.items()}
+        (value, slopes), floor, n_rows = tangent(part.function, known.__getitem__), 0.0, np.inf
         influences: dict[str, FloatArray] = {}
-        for count in part.linear.row_counts:
-            (places, weights), (whole, all_weights) = views.rows(count.rows), views.rows(count.out_of)
-            total, counted = views.divisor(count.out_of), _counted(count, views, shares[count.rows.name])
-            share = float(weights @ counted[places]) / total
-            value += count.coefficient * share
+        for count, slope, is_under in slopes:
             if not views.tables[count.rows.name].population:
                 continue
-            own = influences.setdefault(count.rows.name, np.zeros(len(counted)))
-            own[places] += count.coefficient * weights * counted[places] / total
-            own[whole] -= count.coefficient * all_weights * share / total
+            (places, weights), (whole, all_weights) = views.rows(count.rows), views.rows(count.out_of)
+            total = views.divisor(count.out_of)
+            own = influences.setdefault(count.rows.name, np.zeros(len(counted[count])))
+            own[places] += slope * weights * counted[count][places] / total
+            own[whole] -= slope * all_weights * known[count] / total
             effective = total**2 / max(float(all_weights @ all_weights), _TINY)
-            floor += count.coefficient**2 * 0.25 / (effective + 1.0) ** 2
+            floor += 0.0 if is_under else float(slope) ** 2 * 0.25 / (effective + 1.0) ** 2
             n_rows = min(n_rows, effective)
-        return cls(value, influences, floor, n_rows)
+        return cls(float(value), influences, floor, n_rows * float(part_of_rows(part.function, known.__getitem__)))
+
+
+def _share(count: RowCount, views: Views, counted: FloatArray) -> float:
+    places, weights = views.rows(count.rows)
+    return float(weights @ counted[places]) / views.divisor(count.out_of)
 
 
 def _counted(count: RowCount, views: Views, shares: FloatArray) -> FloatArray:
@@ -337,7 +344,9 @@ def _optimism(mixtures: _Tightened, start: GoalSlack, target: float) -> FloatArr
     for halves in _halves(family):
         share = halves[0][TRAIN].size / n_rows
         wider = {goal: error / np.sqrt(share) for goal, error in mixtures.errors.items()}
-        problem = mixtures.problem._replace(goals=_for_part(mixtures.problem.goals, share))
+        goals, tol = _for_part(mixtures.problem.goals, share), mixtures.problem.tol
+        tol = max(tol, _ROUGH) if any(goal.compares_ratios for goal in goals) else tol
+        problem = mixtures.problem._replace(goals=goals, tol=tol)
         parts = [family.only(half).prepared(problem) for half in halves]
         for own, other in (parts, parts[::-1]):
             repeated = _Tightened(own, problem, wider)

@@ -1,10 +1,11 @@
 """What candidate rules come to in rates, on the rows, on resamples of them, and with which standard errors.
 
 What counts of the rows are sums over cells: rows that all candidate rules treat alike and that the goals count alike.
-Where goals count amounts, the cells have sums of those, and of their products, too.
+Where goals count amounts, the cells have sums of those, and of their products, too. A function is linear in the
+answers, or a sum of ratios of such functions, which varies as its tangent does.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
@@ -43,6 +44,55 @@ def with_pairs(rules: Rules, names: Iterable[str]) -> Rules:
             answers.append(rules.answers[distinct[:, 0]] ^ rules.answers[distinct[:, 1]])
             n_cells += len(distinct)
     return Rules(np.vstack(answers), cells)
+
+
+class RatioSum(NamedTuple):
+    """A constant plus weighted ratios of linear functions; 0 where one of them has no value, as nothing is compared."""
+
+    ratios: tuple[tuple[float, Linear, Linear], ...]  # weight, top, bottom
+    constant: float
+
+    @property
+    def row_counts(self) -> tuple[RowCount, ...]:
+        """Return the counts of all tops and bottoms."""
+        return tuple(count for _, top, bottom in self.ratios for side in (top, bottom) for count in side.row_counts)
+
+
+class Slope(NamedTuple):
+    """What a function rises with the share of a count."""
+
+    count: RowCount
+    slope: FloatArray
+    is_under: bool = False  # whether it is in a denominator alone: what moves there without the numerator changes less
+
+
+Slopes = list[Slope]
+
+
+def tangent(function: Linear | RatioSum, share: Callable[[RowCount], Any]) -> tuple[FloatArray, Slopes]:
+    """Return the values of a function at some rules, given their shares of counts, and its slopes there.
+
+    A limit that is met because a ratio has no value is met without any room, and does not vary.
+    """
+    if not isinstance(function, RatioSum):
+        slopes = [Slope(count, np.asarray(count.coefficient)) for count in function.row_counts]
+        return np.asarray(function.constant + sum(one.slope * share(one.count) for one in slopes)), slopes
+    value, is_known, slopes = np.asarray(function.constant), np.asarray(True), []
+    for weight, top, bottom in function.ratios:
+        (over, over_slopes), (under, under_slopes) = tangent(top, share), tangent(bottom, share)
+        has_value = under > _TINY
+        inverse = 1.0 / np.where(has_value, under, np.inf)
+        value, is_known = value + weight * over * inverse, is_known & has_value
+        slopes += [one._replace(slope=weight * inverse * one.slope) for one in over_slopes]
+        falls = -weight * over * inverse**2
+        slopes += [one._replace(slope=falls * one.slope, is_under=True) for one in under_slopes]
+    return np.where(is_known, value, 0.0), [one._replace(slope=one.slope * is_known) for one in slopes]
+
+
+def part_of_rows(function: Linear | RatioSum, share: Callable[[RowCount], Any]) -> FloatArray:
+    """Return of which part of its rows the ratios of a function are at least, at some rules; 1 for a linear one."""
+    bottoms = [tangent(bottom, share)[0] for _, _, bottom in function.ratios] if isinstance(function, RatioSum) else []
+    return np.asarray(np.minimum.reduce(np.broadcast_arrays(1.0, *bottoms)))
 
 
 Measure = tuple[str | None, float]  # what rows count with: a column of amounts and its unit, or None: each as 1
@@ -109,22 +159,22 @@ RowSums = dict[tuple[str, str | None, float], FloatArray]  # by dataset and meas
 
 
 class RuleTable:
-    """What candidate rules come to in any linear function of their answers, on the rows and on resamples of them."""
+    """What candidate rules come to in any function of their answers, on the rows and on resamples of them."""
 
     def __init__(
         self,
         rules: Rules,
-        linear: Sequence[Linear],
+        functions: Sequence[Linear | RatioSum],
         views: Views,
         error_factors: Mapping[str, float] | None = None,
         cost: FloatArray | None = None,
         row_factor: float = 1.0,
     ) -> None:
-        self.views, self.linear = views, tuple(linear)
+        self.views, self.functions = views, tuple(functions)
         self.cost = cost  # of each rule, where more is known of it than its value on the rows
         self.error_factors = {} if error_factors is None else error_factors  # of standard errors, by dataset
         self.row_factor = row_factor  # standard errors and resamples are those of so many times the rows
-        self.counts = sorted({count for one in linear for count in one.row_counts}, key=repr)
+        self.counts = sorted({count for one in functions for count in one.row_counts}, key=repr)
         rules = with_pairs(rules, {count.rows.name for count in self.counts})
         self.rules, self.n_cells = rules, len(rules.answers)
         self.place = {count: place for place, count in enumerate(self.counts)}
@@ -147,7 +197,7 @@ class RuleTable:
         """Return the same of some rules."""
         cost = None if self.cost is None else self.cost[places]
         rules = self.rules.only(places)
-        return RuleTable(rules, self.linear, self.views, self.error_factors, cost, self.row_factor)
+        return RuleTable(rules, self.functions, self.views, self.error_factors, cost, self.row_factor)
 
     def observed(self) -> RowSums:
         """Return the sums of the rows as they are, by dataset and measure, shape (n_cells, n_kinds)."""
@@ -203,13 +253,23 @@ class RuleTable:
         return np.stack(shares, axis=-2)
 
     def values(self, shares: FloatArray) -> FloatArray:
-        """Return the linear functions of every rule, shape (..., n_functions, n_rules)."""
-        weights = np.zeros((len(self.linear), len(self.counts)))
-        for place, one in enumerate(self.linear):
-            for count in one.row_counts:
-                weights[place, self.place[count]] += count.coefficient
-        constants = np.array([one.constant for one in self.linear])[:, None]
-        return np.asarray(constants + weights @ shares)
+        """Return the functions of every rule, shape (..., n_functions, n_rules)."""
+        values = [np.broadcast_to(self.tangent(place, shares)[0], shares[..., 0, :].shape) for place in self.places]
+        return np.stack(values, axis=-2)
+
+    @property
+    def places(self) -> range:
+        """Return the places of the functions."""
+        return range(len(self.functions))
+
+    def tangent(self, place: int, shares: FloatArray) -> tuple[FloatArray, Slopes]:
+        """Return the values of one function at every rule, and its slopes."""
+        return tangent(self.functions[place], lambda count: shares[..., self.place[count], :])
+
+    def part_of_rows(self, place: int, shares: FloatArray) -> FloatArray:
+        """Return of which part of its rows one function is at least, for every rule."""
+        own = part_of_rows(self.functions[place], lambda count: shares[self.place[count]])
+        return np.broadcast_to(own, shares.shape[1:])
 
     def influences(self, places: IntArray, shares: FloatArray, rule: int) -> dict[str, FloatArray]:
         """Return the influence of every row on some functions of one rule, by dataset (n_functions, n_rows)."""
@@ -220,7 +280,7 @@ class RuleTable:
             kinds, cells = rows.keys % rows.n_kinds, rows.keys // rows.n_kinds
             own = np.zeros((places.size, rows.keys.size))
             for number, place in enumerate(places.tolist()):
-                for count in self.linear[place].row_counts:
+                for count, slope, _ in self.tangent(place, shares[:, [rule]])[1]:
                     if count.rows.name != name:
                         continue
                     total = float(sums[name, *measure_of(count.out_of)].sum(axis=0) @ rows.is_in(count.out_of))
@@ -230,7 +290,7 @@ class RuleTable:
                     is_counted = self.indicators[self.kinds[at]][cells, rule]
                     counted = rows.measured(rows.is_in(count.rows)[kinds] * is_counted, measure_of(count.rows))
                     whole = rows.measured(rows.is_in(count.out_of)[kinds], measure_of(count.out_of))
-                    own[number] += count.coefficient * (counted - shares[at, rule] * whole) / total
+                    own[number] += slope * (counted - shares[at, rule] * whole) / total
             by_name[name] = own * rows.weights
         return by_name
 
@@ -255,14 +315,15 @@ class RuleTable:
                 for pair, own in squares.items()
             }
             for number, place in enumerate(places.tolist()):
-                own = [count for count in self.linear[place].row_counts if count.rows.name == name]
+                own = [one for one in self.tangent(place, shares)[1] if one.count.rows.name == name]
                 if not own:
                     continue
                 # Of each measure: what an answer adds to the influence of a row, and what is taken off.
-                direct = {one: np.zeros((n_answers, rows.n_kinds)) for one in rows.measures}
+                width = max(one.slope.size for one in own)  # slopes of linear functions are the same at every rule
+                direct = {one: np.zeros((n_answers, rows.n_kinds, width)) for one in rows.measures}
                 central = {one: np.zeros((rows.n_kinds, n_rules)) for one in rows.measures}
-                floor = 0.0
-                for count in own:
+                floor = np.zeros(width)
+                for count, slope, is_under in own:
                     at = self.place[count]
                     is_in, is_of = rows.is_in(count.rows), rows.is_in(count.out_of)
                     measure, whole = measure_of(count.rows), measure_of(count.out_of)
@@ -271,18 +332,18 @@ class RuleTable:
                         continue
                     for answer in range(n_answers):
                         holds = bool(self.kinds[at].holds(answer))
-                        direct[measure][answer] += count.coefficient * is_in / total * holds
-                    central[whole] += (count.coefficient / total) * np.outer(is_of, shares[at])
+                        direct[measure][answer] += np.outer(is_in / total * holds, slope)
+                    central[whole] += np.outer(is_of / total, slope * shares[at])
                     n_rows = total**2 / max(float(squares[whole, whole].sum(axis=0) @ is_of), _TINY)
-                    floor += count.coefficient**2 * 0.25 / (n_rows + 1.0) ** 2  # of a share of half a row
+                    floor += (slope * (not is_under)) ** 2 * 0.25 / (n_rows + 1.0) ** 2  # of a share of half a row
                 total_variance = np.zeros(n_rules)
                 for (one, other), products in by_answer.items():
                     twice = 1.0 if one == other else 2.0
                     for answer in range(n_answers):
-                        slopes = direct[one][answer][:, None] - central[one]
-                        others = slopes if one == other else direct[other][answer][:, None] - central[other]
+                        slopes = direct[one][answer] - central[one]
+                        others = slopes if one == other else direct[other][answer] - central[other]
                         total_variance += twice * (products[answer] * (slopes * others)).sum(axis=0)
-                least = np.maximum(total_variance + 2.0 * floor, NO_FAILURES * floor)
+                least = np.maximum(np.maximum(total_variance + 2.0 * floor, NO_FAILURES * floor), _TINY**2)
                 variances[number] += least * self.error_factors.get(name, 1.0) ** 2
         return variances
 

@@ -3,9 +3,9 @@
 A deterministic rule with a threshold for each group is such a choice, an option being a threshold of a group and what
 it adds to each rate. No convex program finds it. But prices of the limits, from the linear program over mixtures, give
 each option a bound of its own: what any choice with it costs at least. Only options, and pairs of them, whose bound is
-below the best choice known need to be tried, and these are few where mixtures are hardly better than choices. So
-the search is exact for two lists of tens of thousands of options, and returns what is left to prove where it had to
-stop.
+below the best choice known need to be tried, and these are few where mixtures are hardly better than choices. Of a
+limit that one list alone changes nothing is left once the options of that list that miss it are dropped. So the search
+is exact for two lists of tens of thousands of options, and returns what is left to prove where it had to stop.
 """
 
 from collections.abc import Sequence
@@ -49,6 +49,7 @@ def choose_one_of_each(
     ordered: Sequence[tuple[int, int]] = (),
     max_looks: int = 200_000_000,
     nearest: bool = True,
+    below: float = np.inf,
 ) -> OneOfEach:
     """Choose one option of each list: the least violation of limits, then the least objective.
 
@@ -68,6 +69,8 @@ def choose_one_of_each(
         The largest number of pairs of options to try.
     nearest : bool, default=True
         Whether the least violation is looked for where no choice keeps the limits.
+    below : float, default=inf
+        Choices of this value or more are not looked for.
 
     Returns
     -------
@@ -83,20 +86,20 @@ def choose_one_of_each(
     >>> solution.places.tolist(), solution.value, solution.gap
     ([2, 0], 5.0, 0.0)
     """
-    first = np.asarray(options[0])
-    constants = np.zeros(len(first)) if constants is None else np.asarray(constants, dtype=np.float64)
     lists = [np.asarray(own, dtype=np.float64) for own in options]
+    constants = np.zeros(len(lists[0])) if constants is None else np.asarray(constants, dtype=np.float64)
     best = np.zeros(len(lists), dtype=np.int64) if start is None else np.asarray(start).copy()
-    search = _ChoiceSearch(lists, constants, bounds, tuple(ordered), best)
+    names = [np.arange(own.shape[1]) for own in lists]
+    search = _ChoiceSearch(lists, names, constants, np.asarray(bounds, dtype=np.float64), tuple(ordered), best)
     columns = [own[:, [place]] for own, place in zip(lists, best.tolist(), strict=True)]
     search.take(_Choices(np.sum(columns, axis=0), best[:, None], np.zeros(1)), floor=-np.inf, to_violation=True)
-    lower, least = np.inf, 0.0
-    can_hold = search.violation == 0
-    if not can_hold:  # no choice keeps the limits where no mixture of choices does
-        weights, floor = search.prices(to_violation=True)
-        can_hold = floor + sum(float((weights @ own).min()) for own in lists) <= _KEPT
-    if can_hold:
-        lower = search.improve(max_looks, to_violation=False)
+    lower, least, inside = np.inf, 0.0, search.inside_own_limits(below)
+    if inside.can_hold():
+        lower = inside.improve(max_looks, to_violation=False)
+    if inside.is_improved:
+        search.places, search.violation, search.value = inside.places, 0.0, inside.value
+    if search.violation == 0:
+        lower = min(lower, search.value)
     if search.violation > 0 and nearest:
         least = search.improve(max_looks, to_violation=True)
     return OneOfEach(search.places, search.violation, search.value, lower, least)
@@ -107,12 +110,44 @@ class _ChoiceSearch:
     """The lists, and the best choice so far."""
 
     options: list[FloatArray]
+    names: list[IntArray]  # the place of each option in its whole list
     constants: FloatArray
     bounds: FloatArray
     ordered: tuple[tuple[int, int], ...]
     places: IntArray
     violation: float = np.inf
     value: float = np.inf
+    is_improved: bool = False
+
+    def inside_own_limits(self, below: float) -> "_ChoiceSearch":
+        """Return the search of choices below a value, without limits that one list changes, and options that miss them.
+
+        A limit that no list changes is checked by the first list.
+        """
+        n_limits, n_sums = self.bounds.size, self.constants.size
+        changes = np.array([np.ptp(own[:n_limits], axis=1) > 0 for own in self.options])
+        owners, is_shared = changes.argmax(axis=0), changes.sum(axis=0) > 1
+        kept = np.append(is_shared, np.ones(n_sums - n_limits, dtype=np.bool_))
+        room = self.bounds - self.constants[:n_limits] - sum(own[:n_limits, 0] for own in self.options)
+        options, names = [], []
+        for place, own in enumerate(self.options):
+            limits = np.flatnonzero((owners == place) & ~is_shared)
+            some = np.flatnonzero((own[limits] - own[limits, :1] <= room[limits, None]).all(axis=0))
+            options.append(own[np.ix_(kept, some)])
+            names.append(some)
+        value = min(below, self.value if self.violation == 0 else np.inf)
+        return _ChoiceSearch(
+            options, names, self.constants[kept], self.bounds[is_shared], self.ordered, self.places, 0.0, value
+        )
+
+    def can_hold(self) -> bool:
+        """Return whether a mixture of choices keeps the limits, which then a choice may do, too."""
+        if not all(own.size for own in self.names):
+            return False
+        if not self.bounds.size:
+            return True
+        weights, floor = self.prices(to_violation=True)
+        return floor + sum(float((weights @ own).min()) for own in self.options) <= _KEPT
 
     def improve(self, looks: int, *, to_violation: bool) -> float:
         """Look for a better choice, and return what no choice is below: in violation, or in value inside of limits.
@@ -127,8 +162,11 @@ class _ChoiceSearch:
             floor += float(costs.min())
             order = np.argsort(bounds, kind="stable")
             places = np.zeros((len(self.options), order.size), dtype=np.int64)
-            places[place] = order
+            places[place] = self.names[place][order]
             lists.append(_Choices(options[:, order], places, bounds[order]))
+        sums, places = (np.sum([own[:, :1] for own in part], axis=0) for part in list(zip(*lists, strict=True))[:2])
+        cheapest = _Choices(sums, places, np.zeros(1))  # of each list
+        self.take(cheapest, floor=floor, to_violation=to_violation)
         lost = np.inf  # the least bound of the pairs that are not tried
         while len(lists) > 2:  # noqa: PLR2004 - the last two are tried in pairs
             slack = self._best(to_violation=to_violation) - floor
@@ -171,7 +209,7 @@ class _ChoiceSearch:
             np.ascontiguousarray(other.places),
             np.array(self.ordered, dtype=np.int64).reshape(-1, 2),
             self.constants,
-            np.asarray(self.bounds, dtype=np.float64),
+            self.bounds,
             self.violation,
             self.value,
             floor,
@@ -180,7 +218,7 @@ class _ChoiceSearch:
         )
         if row >= 0:
             self.places = one.places[:, row] + other.places[:, column]
-            self.violation, self.value = violation, value
+            self.violation, self.value, self.is_improved = violation, value, True
         return floor + float(one.bounds[stop]) if stop >= 0 else np.inf
 
     def prices(self, *, to_violation: bool) -> tuple[FloatArray, float]:
@@ -192,6 +230,8 @@ class _ChoiceSearch:
         """
         n_limits, n_sums = self.bounds.size, self.constants.size
         n_lists, is_limit = len(self.options), np.arange(n_sums) < n_limits
+        if n_sums == 1:
+            return np.ones(1), float(self.constants[0])
         most = np.where(is_limit, 1.0 if to_violation else _LARGEST_PRICE, 0.0 if to_violation else 1.0)
         gain = self.constants - np.where(is_limit, np.append(self.bounds, np.zeros(n_sums - n_limits)), 0.0)
         shares = None if to_violation else np.append((~is_limit).astype(np.float64), np.zeros(n_lists))[None]

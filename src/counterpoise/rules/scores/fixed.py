@@ -21,7 +21,7 @@ from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_o
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.options import Groups
-from counterpoise.rules.program import Choice, NoMixture, Program, build_objective, with_budget
+from counterpoise.rules.program import Choice, Program, build_objective, with_budget
 from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums, as_sums, cheapest_rules
@@ -36,7 +36,8 @@ _N_STARTS, _N_REFINED = 12, 3  # starts whose pairs are exchanged, and starts th
 _SAME = 1e-12  # violations and losses nearer than this are equal, in parts of the sizes of goals and objective
 _MOST_LOOKS = 200_000_000  # pairs of thresholds that are examined to find the best rule ...
 _FEW_LOOKS = 1_000_000  # ... and to find bounds that could be met instead
-_MOST_BOXES = 200  # in which ratios that are compared are searched
+_MOST_BOXES = 2000  # in which ratios that are compared are searched
+_FINE = 0.1  # part of the gap that is good enough: a search of rules costs little
 _DIGITS = 11  # to which they are compared
 _PRICES = (0.0, 0.5, 1.0, 2.0, 5.0)  # times the multipliers of the mixture: rules that are best at such prices
 _N_SHARES = 16  # starts that call an equal part of each group positive
@@ -50,6 +51,15 @@ class FixedRule(NamedTuple):
     violation: float  # of all limits together, in parts of the goals' sizes
     is_proven: bool  # that none meets them
     lower: float  # no rule that meets the limits has less of the objective
+
+
+class Effort(NamedTuple):
+    """How a rule is searched for."""
+
+    max_looks: int  # pairs of thresholds that are examined
+    nearest: bool = True  # whether the least violation is looked for where no rule meets the limits
+    below: float = np.inf  # rules of this value or more are not looked for
+    exchanges: bool = True  # whether starts of many edges are improved by exchanges
 
 
 def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choice:
@@ -169,13 +179,15 @@ def search_fixed(
     objective = build_objective(family, problem.objective)
     losses = objective.losses if isinstance(objective.losses, Sums) else family.mean_losses()
 
-    def search(within: RuleLimits, *, nearest: bool) -> FixedRule:
-        best = _search_within(ranked, within, losses, start, mixture, multipliers, max_looks, nearest=nearest)
+    def search(within: RuleLimits, effort: Effort) -> FixedRule:
+        effort = effort._replace(below=effort.below - objective.shift)
+        best = _search_within(ranked, within, losses, start, mixture, multipliers, effort)
         return best._replace(lower=objective.shift + best.lower)
 
     if limits.spreads:
-        return _search_intervals(Program(family, objective._replace(losses=losses), limits), search, problem.tol)
-    return search(limits, nearest=nearest)
+        program = Program(family, objective._replace(losses=losses), limits)
+        return _search_intervals(program, search, problem.tol, max_looks)
+    return search(limits, Effort(max_looks, nearest=nearest))
 
 
 def _search_within(
@@ -185,11 +197,9 @@ def _search_within(
     start: CutRules,
     mixture: FloatArray,
     multipliers: FloatArray,
-    max_looks: int,
-    *,
-    nearest: bool,
+    effort: Effort,
 ) -> FixedRule:
-    """Return the best rule inside of linear limits; the lower bound is without the constant of the objective."""
+    """Return the best rule inside of linear limits, if its value, without the objective's shift, is below a number."""
     goals, cuts = limits.goals, ranked.cuts
     space = build_space(limits, losses, start.join(ranked.usual_rules()))
     sizes = space.sizes
@@ -200,26 +210,25 @@ def _search_within(
         edges = [np.arange(first, last) for first, last in pairwise(cuts.starts[model].tolist())]
         edges += [one + cuts.n_cuts for one in edges] if cuts.defers else []  # the lower ones in each group
         starts = list(_starts(space, model, edges, start, mixture, prices))
-        best.append(_best_of_model(space, edges, starts, max_looks, nearest=nearest))
+        best.append(_best_of_model(space, edges, starts, effort._replace(below=effort.below / losses.unit)))
     model = min(range(len(best)), key=lambda place: (*_round_key((best[place].violation, best[place].value)), place))
     is_proven = best[model].violation > 0 and all(one.least_violation > 0 for one in best)
     rule = CutRules(np.array([model]), best[model].places[None])
     return FixedRule(rule, best[model].violation, is_proven, losses.unit * min(one.lower for one in best))
 
 
-def _search_intervals(program: Program, search: Callable[..., FixedRule], tol: float) -> FixedRule:
-    """Return the best rule where goals compare ratios: a search of the intervals in which these lie.
-
-    Where no mixture of rules can be better inside of the limits of a box, no rule is searched there.
-    """
+def _search_intervals(
+    program: Program, search: Callable[[RuleLimits, Effort], FixedRule], tol: float, max_looks: int
+) -> FixedRule:
+    """Return the best rule where goals compare ratios: a search of the intervals in which these lie."""
     limits, objective, alone = program.limits, program.objective, np.ones(1)
     first = program.family.start(objective).only(np.zeros(1, dtype=np.int64))
-    nearest, pool = FixedRule(first, np.inf, is_proven=False, lower=-np.inf), None
+    nearest, gap = FixedRule(first, np.inf, is_proven=False, lower=-np.inf), _FINE * tol * objective.losses.unit
 
-    def try_rule(within: RuleLimits) -> tuple[FixedRule, float]:
-        """Return the best rule inside of limits, and its value; infinite where it misses a goal."""
+    def try_rule(box: Box, best: float, *, exchanges: bool = False) -> tuple[FixedRule, float]:
+        """Return a rule inside of limits that is better than the best, and its value; infinite where it is not."""
         nonlocal nearest
-        found = search(within, nearest=False)
+        found = search(limits.within(box), Effort(max_looks, nearest=False, below=best - gap, exchanges=exchanges))
         excess = found.violation + sum(one.excess(alone) for one in limits.spreads_of(found.rule))
         if excess < nearest.violation:
             nearest = FixedRule(found.rule, excess, is_proven=False, lower=-np.inf)
@@ -227,25 +236,15 @@ def _search_intervals(program: Program, search: Callable[..., FixedRule], tol: f
         return found, value if excess == 0 else np.inf
 
     def examine(box: Box, best: float) -> Examined:
-        nonlocal pool
-        within = limits.within(box)
-        try:
-            mixed = program._replace(limits=within).solve_linear(tol, pool)
-        except NoMixture:
-            return Examined(np.inf)
-        pool, lower = mixed.rules, objective.shift + float(mixed.solution.lower)
-        if lower >= best - tol * objective.losses.unit:
-            return Examined(lower)
-        found, value = try_rule(within)
-        if np.isinf(value) and not np.isinf(found.lower):
+        found, value = try_rule(box, best)
+        if np.isinf(value) and found.lower < best - gap:
             spreads = limits.spreads_of(found.rule)
             at = [one.nearest(alone, own) for one, own in zip(spreads, box, strict=True)]
-            other, other_value = try_rule(limits.within(tuple(Interval(one, one) for one in at)))
-            found, value = other._replace(lower=found.lower), other_value
-        return Examined(max(lower, found.lower), value, found.rule)
+            other, value = try_rule(tuple(Interval(one, one) for one in at), best, exchanges=bool(np.isinf(best)))
+            found = other._replace(lower=found.lower)
+        return Examined(found.lower, value, found.rule)
 
-    box = (UNIT_INTERVAL,) * len(limits.spreads)
-    best = minimize_over_box(examine, box, tol * objective.losses.unit, most=_MOST_BOXES)
+    best = minimize_over_box(examine, (UNIT_INTERVAL,) * len(limits.spreads), gap, most=_MOST_BOXES)
     if best.found is None:
         return nearest._replace(is_proven=bool(np.isinf(best.lower)), lower=best.lower)
     return FixedRule(best.found, 0.0, is_proven=False, lower=best.lower)
@@ -324,23 +323,23 @@ def _starts(
             yield rules.cuts[np.resize(places, len(edges)), np.arange(len(edges))]
 
 
-def _best_of_model(
-    space: RuleSpace, edges: list[IntArray], starts: list[IntArray], max_looks: int, *, nearest: bool
-) -> OneOfEach:
+def _best_of_model(space: RuleSpace, edges: list[IntArray], starts: list[IntArray], effort: Effort) -> OneOfEach:
     """Return the best cut of each edge, and how much is proven: of two edges, or where all rules are few, all of it."""
     distinct, n_groups = np.unique(np.array(starts), axis=0), space.cuts.n_groups
     violation, objective = space.keys(space.sums.of(CutRules(np.zeros(len(distinct), dtype=np.int64), distinct)))
     promising = distinct[np.lexsort((objective, violation))]
     # With two edges all pairs are examined from any start, so one start is enough.
-    start = promising[0] if len(edges) <= 2 else _best_start(space, edges, list(promising[:_N_STARTS]))  # noqa: PLR2004
+    needs_start = len(edges) > 2 and effort.exchanges  # noqa: PLR2004
+    start = _best_start(space, edges, list(promising[:_N_STARTS])) if needs_start else promising[0]
     best = choose_one_of_each(
         [space.sums.added[:, own] for own in edges],
         space.bounds + space.tolerance,
         constants=space.sums.constants,
         start=np.array([cut - own[0] for cut, own in zip(start.tolist(), edges, strict=True)]),
         ordered=[(edge, edge + n_groups) for edge in range(n_groups)] if space.cuts.defers else [],
-        max_looks=max_looks,
-        nearest=nearest,
+        max_looks=effort.max_looks,
+        nearest=effort.nearest,
+        below=effort.below,
     )
     return best._replace(places=np.array([own[at] for own, at in zip(edges, best.places.tolist(), strict=True)]))
 
