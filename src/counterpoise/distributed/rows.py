@@ -82,16 +82,9 @@ def facts_of(shard: Shard) -> Facts:
     weights = _weights(shard)
     names = tuple(map(str, column_names(features))) if is_frame(features) else None
     live = weights[weights > 0]
-    return Facts(
-        len(features),
-        int(features.shape[1]),
-        names,
-        tuple(shard.get(COLUMNS) or ()),
-        np.unique(labels),
-        float(weights.sum()),
-        float(live.min(initial=np.inf)),
-        bool((weights == 1).all()),
-    )
+    sums = float(weights.sum()), float(live.min(initial=np.inf)), bool((weights == 1).all())
+    columns = tuple(shard.get(COLUMNS) or ())
+    return Facts(len(features), int(features.shape[1]), names, columns, np.unique(labels), *sums)
 
 
 def _weights(shard: Shard) -> FloatArray:

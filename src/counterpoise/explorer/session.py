@@ -105,6 +105,7 @@ _BEYOND = 10.0  # how far a ratio is looked at, whose reach is not known
 _MOST_STATES = 3  # sets of columns that rules use, for which everything is stored
 _MOST_MEMBERS = 40  # of a mixture that are listed
 _MOST_SOLUTIONS = 500  # mixtures: one for each setting, for all pages
+_WITH_DEFERRAL = "Allow deferral under Details, then add it."
 _NOT_MET = "These goals cannot hold together."  # where the nearest bounds would reveal few rows
 _MOST_MOVES = 3  # of bounds that are offered, until one rule meets them
 _MOST_CACHED = 1000  # edges of ranges and other things that stay the same from one setting to another
@@ -394,11 +395,7 @@ class Session:
                     raise ValueError(f"The goal {one.goal} is already in the list. Move its bound instead.")
                 self.few.check(one.goal)
                 if setting.defer is None and uses_deferral(one.goal):
-                    way = (
-                        "Allow deferral under Details, then add it."
-                        if self.has_scores
-                        else "This model decides every row."
-                    )
+                    way = _WITH_DEFERRAL if self.has_scores else "This model decides every row."
                     raise ValueError(f"The goal {one.goal} uses deferred rows, but no row is deferred. {way}")
 
     def reach(self, goal: Goal) -> Bounds:
@@ -425,6 +422,7 @@ class Session:
         heaviest = int(np.bincount(solution.models, solution.mixture).argmax())
         answers = {name: rows.answers(solution) for name, rows in state.held_out.items()}
         goals = self._goals(result, answers)
+        margins = describe_margins(result.setting, result.problem, solution, goals, is_too_much=result.is_too_much)
         return {
             "kind": "answer",
             "setting": result.setting.as_words(),
@@ -433,9 +431,7 @@ class Session:
             "lower": number(solution.lower),
             "note": why_not_least(result, self.parts.estimator),
             "goals": goals,
-            "margins": describe_margins(
-                result.setting, result.problem, solution, goals, is_too_much=result.is_too_much
-            ),
+            "margins": margins,
             "losses": self._losses(result),
             "members": self._members(result),
             "groups": list(state.groups),

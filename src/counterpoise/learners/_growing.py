@@ -98,16 +98,9 @@ class TreeNodes:
         )
         features, lefts, labels = np.array(feature), np.array(left), np.empty(self.count, dtype=np.uint16)
         _tree_kernels.settle_nodes(features, lefts, sums, labels)
-        return Tree(
-            features,
-            np.array(threshold),
-            np.array(missing_left, dtype=np.uint8),
-            lefts,
-            np.array(table),
-            np.array(self.categories, dtype=np.uint8).reshape(-1, 32),
-            sums,
-            labels,
-        )
+        sides, categories = np.array(missing_left, dtype=np.uint8), np.array(self.categories, dtype=np.uint8)
+        splits = np.array(threshold), sides, lefts, np.array(table), categories.reshape(-1, 32)
+        return Tree(features, *splits, sums, labels)
 
 
 def leaves_of_rows(tree: Tree, X: Any) -> AnyArray:

@@ -17,12 +17,9 @@ _LABELS = {INCUMBENT: "incumbent", RULE: "rules of the same models", OTHER: "oth
 
 def alternatives_document(shown: Alternatives) -> Document:
     """Return the report: what is near the incumbent, the frontier, what is proven, and every number."""
+    chosen = f"Chosen on {shown.n_chosen:,} selection rows, within {shown.within:g} of the incumbent's performance."
     sections = [
-        Section(
-            "Alternatives near the incumbent",
-            [f"Chosen on {shown.n_chosen:,} selection rows, within {shown.within:g} of the incumbent's performance."],
-            [near_table(shown)],
-        ),
+        Section("Alternatives near the incumbent", [chosen], [near_table(shown)]),
         Section("The frontier", _frontier_text(shown), figure=_figure(shown)),
         Section("What is proven", [shown.certificate]),
         Section("Every alternative", _tried(shown), [PageTable("All that were chosen", *_all_lines(shown))]),

@@ -268,12 +268,8 @@ def _all_alike(verdict: Verdict, n_goals: int) -> str:
 
 def _count_verdicts(tally: Mapping[Verdict, int], n_goals: int) -> str:
     words = {FAILS: "fails" if tally[FAILS] == 1 else "fail", UNDECIDED: "undecided", UNKNOWN: "not measured"}
-    return ", ".join(
-        [
-            f"{tally[HOLDS]} of {many(n_goals, 'goal')} {'holds' if tally[HOLDS] == 1 else 'hold'}",
-            *(f"{tally[verdict]} {word}" for verdict, word in words.items() if tally[verdict]),
-        ]
-    )
+    holding = f"{tally[HOLDS]} of {many(n_goals, 'goal')} {'holds' if tally[HOLDS] == 1 else 'hold'}"
+    return ", ".join([holding, *(f"{tally[verdict]} {word}" for verdict, word in words.items() if tally[verdict])])
 
 
 def _undecided_sentence(cards: Sequence[GoalCard], names: Sequence[str], split: str) -> str:

@@ -35,14 +35,9 @@ def _cell_rates(hits: float, alarms: float, misses: float, rejections: float, *l
     left_positives, left_negatives = left or (0.0, 0.0)
     positives, negatives = hits + misses + left_positives, alarms + rejections + left_negatives
     total = positives + negatives
-    return [
-        _share(alarms + misses, total),
-        _share(hits, positives),
-        _share(hits, hits + alarms),
-        _share(alarms, negatives),
-        _share(hits + alarms, total),
-        _share(left_positives + left_negatives, total),
-    ]
+    parts = [(alarms + misses, total), (hits, positives), (hits, hits + alarms), (alarms, negatives)]
+    parts += [(hits + alarms, total), (left_positives + left_negatives, total)]
+    return [_share(*part) for part in parts]
 
 
 def _share(part: float, whole: float) -> str:

@@ -86,6 +86,15 @@ def oddest(foreign: Collection[Any], known: Iterable[Any]) -> Any:
     return min([label for label in foreign if reads_as(label) not in texts] or foreign, key=str)
 
 
+def refuse_foreign(
+    labels: Iterable[Any], known: Collection[Any], must: str, *, got: str = "got", after: str = ""
+) -> None:
+    """Refuse labels that are none of those that are known; ``must`` says what is labelled, ``after`` what to do."""
+    foreign = set(labels) - set(known)
+    if foreign:
+        raise DataError(f"{must} {listed(known, most=10)}; {got} {oddest(foreign, known)!r}.{after}")
+
+
 def short(value: Any, most: int = 200) -> str:
     """Return a value as text for a message, the first characters of it where there are many."""
     words = str(value)

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from counterpoise.goals.classes import is_positive_word
 from counterpoise.goals.terms import format_name, format_value, text_of
 from counterpoise.runs.data import labels_of, reads_as_number
-from counterpoise.runs.errors import DataError, RunFolderError, check_columns, listed, oddest
+from counterpoise.runs.errors import DataError, RunFolderError, check_columns, refuse_foreign
 from counterpoise.runs.folder import write_output
 from counterpoise.runs.goals_file import in_toml
 from counterpoise.runs.reading import WordsAmongNumbers, collect_warnings, column_names, guess_format, read_usable
@@ -141,12 +141,9 @@ def _look(
     features = [name for name in frame.columns if name not in named]
     if not features:
         raise DataError(f"{path} must have a feature column beside the target and the groups; it has none.")
-    foreign = set() if baseline is None else set(labels_of(frame, baseline, path).tolist()) - set(classes)
-    if foreign:
-        raise DataError(
-            f"--baseline: column {baseline!r} of {path} must hold predictions, each one of the classes "
-            f"{listed(classes, most=10)}; it holds {oddest(foreign, classes)!r}."
-        )
+    if baseline is not None:
+        must = f"--baseline: column {baseline!r} of {path} must hold predictions, each one of the classes"
+        refuse_foreign(labels_of(frame, baseline, path).tolist(), classes, must, got="it holds")
     change = "write other fields, or set missing under [data]"
     guesses += [Guess("words among numbers", str(one).partition(" Leave ")[0], change) for one in words]
     seen = {"path": path, "frame": frame, "target": target, "groups": groups, "baseline": baseline}

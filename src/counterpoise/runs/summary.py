@@ -101,22 +101,11 @@ def summarize_run(result: RunResult, split: str | None = None) -> RunSummary:
     for goal in result.goals:
         on = goal.on(judged)
         lines.append(GoalLine(goal.text, on.estimate, on.bound, on.verdict, on.violation, on.note, on.left_out))
-    objective = result.objective
-    return RunSummary(
-        judged,
-        alpha,
-        ours.error,
-        tail.value,
-        _known(plain.error),
-        _known(plain.tail(alpha).value),
-        tuple(lines),
-        (objective.text or objective.kind) if objective is not None and _known(ours.objective) is not None else "",
-        _known(ours.objective),
-        _known(deployed.error),
-        _known(ours.defer_rate),
-        _known(ours.decided_error),
-        _known(tail.realised),
-    )
+    objective, value = result.objective, _known(ours.objective)
+    words = "" if objective is None or value is None else objective.text or objective.kind
+    beside = _known(plain.error), _known(plain.tail(alpha).value)
+    others = map(_known, (deployed.error, ours.defer_rate, ours.decided_error, tail.realised))
+    return RunSummary(judged, alpha, ours.error, tail.value, *beside, tuple(lines), words, value, *others)
 
 
 def _known(value: float) -> float | None:

@@ -25,7 +25,7 @@ from counterpoise.rules.proving import GoalProof
 from counterpoise.rules.scores.table import BASELINE, RuleGroups
 from counterpoise.runs.data import Data, RunRows, check_classes, groups_of, labels_of, odd_cell, positive_of, weights_of
 from counterpoise.runs.decisions import Decisions, RowDecisions, with_deployed
-from counterpoise.runs.errors import DataError, as_data_error, check_columns, listed, oddest
+from counterpoise.runs.errors import DataError, as_data_error, check_columns, listed, refuse_foreign
 from counterpoise.runs.evaluate import (
     Evaluation,
     answer_cells,
@@ -104,12 +104,9 @@ def read_table(path: Path, roles: TableRoles, others: dict[str, list[str]]) -> L
     labels = labels_of(frame, roles.target, path)
     baseline = None if roles.baseline is None else labels_of(frame, roles.baseline, path)
     classes = check_classes(labels, None, roles.target, path)
-    foreign = set() if baseline is None else set(baseline.tolist()) - set(classes.tolist())
-    if foreign:
-        raise DataError(
-            f"The predictions in column {roles.baseline!r} of {path} must be classes of column {roles.target!r}, "
-            f"{listed(classes.tolist(), most=10)}; got {min(foreign, key=str)!r}."
-        )
+    if baseline is not None:
+        must = f"The predictions in column {roles.baseline!r} of {path} must be classes of column {roles.target!r},"
+        refuse_foreign(baseline.tolist(), classes.tolist(), must)
     positive, texts = positive_of(classes, None), {str(label): label for label in classes.tolist()}
     if roles.positive is not None:  # the command line has no types, as a CSV file has none
         if str(roles.positive) not in texts:
@@ -237,13 +234,9 @@ def evaluate_decisions(
         check_defer_label(roles.deferral.label, table.classes.tolist())
         left = where_equal(decisions, roles.deferral.label)
     classes = table.classes.tolist()
-    foreign = set(decisions[~left].tolist()) - set(classes)
-    if foreign:
-        raise DataError(
-            f"The decisions in {table.path} must be classes of column {roles.target!r}, "
-            f"{listed(classes, most=10)}; got {oddest(foreign, classes)!r}. If it stands for rows that "
-            "a person decides about, name it with --defer-label."
-        )
+    must = f"The decisions in {table.path} must be classes of column {roles.target!r},"
+    after = " If it stands for rows that a person decides about, name it with --defer-label."
+    refuse_foreign(decisions[~left].tolist(), classes, must, after=after)
     positive = None if table.positive is None else np.asarray(table.positive).item()
     columns = {"groups": list(roles.groups), "baseline": roles.baseline, "weights": roles.weights, "positive": positive}
     names: dict[str, Any] = {"files": [table.path.name], "target": roles.target, "largest_weight": roles.largest_weight}

@@ -32,7 +32,7 @@ from counterpoise.rules.reasons import PrincipalReasons, principal_reasons
 from counterpoise.rules.scores.table import BASELINE
 from counterpoise.runs.data import Data, RunRows, extra_parts, load_data, positive_of, read_part, with_baseline_model
 from counterpoise.runs.decisions import decision_inputs, final_estimator, has_rules, mixes, seen_by_last, some_rows
-from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns, listed, oddest
+from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns, listed, refuse_foreign
 from counterpoise.runs.evaluate import Evaluation, goal_results, split_result
 from counterpoise.runs.folder import SETTINGS, Run, check_place, fingerprint, read_json, write_frame
 from counterpoise.runs.goals_file import goals_of
@@ -429,9 +429,4 @@ def check_part(part: RunRows, data: DataSettings, classes: AnyArray, path: Path)
 
 def check_known(labels: AnyArray, known: Sequence[Any], name: str, path: Path) -> None:
     """Check that the labels in a column are among those that are known."""
-    foreign = set(labels.tolist()) - set(known)
-    if foreign:
-        raise DataError(
-            f"Column {name!r} of {path} must hold the classes {listed(known, most=10)}; it holds "
-            f"{oddest(foreign, known)!r}."
-        )
+    refuse_foreign(labels.tolist(), known, f"Column {name!r} of {path} must hold the classes", got="it holds")

@@ -322,14 +322,9 @@ def nearest_total(
     groups = [
         curve._replace(values=np.vstack([curve.values[:n_limits], np.zeros(curve.knots.size)])) for curve in curves
     ]
-    shares = choose_shares(
-        [*groups, ShareCurve(np.array([0.0, 0.5, 1.0]), apart)],
-        np.append(sizes, 2.0 * most),
-        total + most,
-        bounds,
-        constants=np.append(constants[:n_limits], 0.0),
-        tolerance=tolerance,
-    )
+    groups.append(ShareCurve(np.array([0.0, 0.5, 1.0]), apart))
+    sizes_of_all, own = np.append(sizes, 2.0 * most), np.append(constants[:n_limits], 0.0)
+    shares = choose_shares(groups, sizes_of_all, total + most, bounds, constants=own, tolerance=tolerance)
     return None if shares.violation > 0 else float(sizes @ shares.shares[:-1])
 
 

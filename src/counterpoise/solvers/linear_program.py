@@ -127,12 +127,8 @@ class InfeasibleRows(ValueError):  # noqa: N818 - named for the state it reports
         )
 
 
-_OPTIONS = {
-    "output_flag": False,
-    "threads": 1,
-    "primal_feasibility_tolerance": 1e-10,
-    "dual_feasibility_tolerance": 1e-10,
-}
+_FEASIBILITY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_OPTIONS = {"output_flag": False, "threads": 1, **_FEASIBILITY}
 
 
 class LinearSolution(NamedTuple):
