@@ -291,10 +291,7 @@ class MonitoredLimit(NamedTuple):
 
     def _end_of_quotient(self, counted: Mapping[str, CountedStream], level: float, sign: float) -> float | None:
         """Return the end for a rate over one of other rows; None where the ratio is more than that."""
-        sides = [
-            [term for term in self.terms if any(term.top)],
-            [term for term in self.terms if any(term.bottom)],
-        ]
+        sides = [[term for term in self.terms if any(term.top)], [term for term in self.terms if any(term.bottom)]]
         if not self.are_disjoint or [len(side) for side in sides] != [1, 1] or sides[0] == sides[1]:
             return None
         top = counted[sides[0][0].key].sample(sign * np.array(sides[0][0].top))

@@ -680,11 +680,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         return self.family_.pool._replace(n_jobs=self.n_jobs)  # type: ignore[no-any-return]
 
     def rows_to_decide(
-        self,
-        X: Any,
-        sensitive_features: Any = None,
-        baseline: ArrayLike | None = None,
-        outputs: AnyArray | None = None,
+        self, X: Any, sensitive_features: Any = None, baseline: ArrayLike | None = None, outputs: AnyArray | None = None
     ) -> DecisionRows:
         """Return checked rows with the groups that rules use, and the outputs of models where they are known."""
         _check_fitted(self, "mixture_")

@@ -14,14 +14,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals.expressions import Goal
-from counterpoise.goals.infeasible import (
-    NEAREST,
-    InfeasibleGoals,
-    bound_scale,
-    bound_step,
-    power_of_size,
-    round_safely,
-)
+from counterpoise.goals.infeasible import NEAREST, InfeasibleGoals, bound_scale, bound_step, power_of_size, round_safely
 from counterpoise.solvers.conflicts import Domain, can_hold, find_conflict, least_point, least_relaxation
 from counterpoise.solvers.linear_program import FEASIBLE
 

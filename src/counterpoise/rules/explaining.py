@@ -18,10 +18,7 @@ from counterpoise.goals.terms import text_of
 
 _SHOWN = 5  # contributions in words
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")  # such as a bound with an audit margin; ``goals`` has all its digits
-HOW_DRAWN = {
-    "sticky": "by a secret key and the row or its id, the same every time",
-    "sample": "afresh each time",
-}
+HOW_DRAWN = {"sticky": "by a secret key and the row or its id, the same every time", "sample": "afresh each time"}
 
 
 @dataclass(frozen=True)

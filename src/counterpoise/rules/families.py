@@ -43,11 +43,7 @@ from counterpoise.rules.choosing import (
     select,
     value_of,
 )
-from counterpoise.rules.class_scores.candidates import (
-    find_class_candidates,
-    with_class_margins,
-    with_proven_class_rule,
-)
+from counterpoise.rules.class_scores.candidates import find_class_candidates, with_class_margins, with_proven_class_rule
 from counterpoise.rules.class_scores.choosing import as_fixed, choose_class_rules, usual_rule
 from counterpoise.rules.class_scores.rules import ClassRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores, Calibration, ClassTable, no_calibration

@@ -173,12 +173,7 @@ class _Program(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        ranked: RankedScores,
-        problem: Problem,
-        sizes: FloatArray,
-        groups: tuple[BoolArray, BoolArray],
-        total: int,
+        cls, ranked: RankedScores, problem: Problem, sizes: FloatArray, groups: tuple[BoolArray, BoolArray], total: int
     ) -> "_Program":
         """Return the program of the groups that the batch has rows of, given those and the others.
 
