@@ -10,7 +10,7 @@ import numpy as np
 from papers.markdown import markdown_table
 from papers.results import ResultRow, ResultsTable
 from papers.study import Study
-from papers.watching import alarms, delay, together
+from papers.watching import alarms, delay, run_length, together
 
 _COMMAND = "python -m papers watching --output docs/results/watching"
 _N_TOGETHER = 8  # blocks of streams
@@ -21,6 +21,7 @@ def wanted(datasets: Sequence[str], n_blocks: int) -> list[Any]:
     """Return the blocks of all parts of the study."""
     parts: list[Any] = list(alarms.wanted(datasets, n_blocks))
     parts += delay.wanted(n_blocks) if delay.DATASET in datasets else []
+    parts += [block for block in run_length.wanted(n_blocks) if block.dataset in datasets]
     return parts + (together.wanted(_N_TOGETHER) if together.DATASET in datasets else [])
 
 
@@ -28,6 +29,8 @@ def measure(block: Any) -> list[ResultRow]:
     """Return the rows of a block of any part."""
     if isinstance(block, alarms.Block):
         return alarms.measure(block)
+    if isinstance(block, run_length.Block):
+        return run_length.measure(block)
     return delay.measure(block) if isinstance(block, delay.Block) else together.measure(block)
 
 
@@ -44,6 +47,8 @@ the run: of streams whose truth is exactly at the bound, the share that ever say
         parts.append(_alarms_section(own))
     if len(own := rows.where(experiment=together.EXPERIMENT)):
         parts.append(_together_section(own))
+    if len(own := rows.where(experiment=run_length.EXPERIMENT)):
+        parts.append(_run_length_section(own))
     if len(own := rows.where(experiment=delay.EXPERIMENT)):
         parts.append(_delay_section(own))
     return parts
@@ -89,6 +94,32 @@ the watch for changes, which promises a million rows between false alarms, gave 
 {streams * together.N_ROWS / 1e6:.1f} are allowed."""
 
 
+def _run_length_section(rows: ResultsTable) -> str:
+    lines, is_met = [], True
+    known = dict.fromkeys((row.dataset, row.learner, row.method) for row in rows)
+    for dataset, learner, method in known:
+        own = rows.where(dataset=dataset, learner=learner, method=method)
+        streams, total, squares = (
+            sum(row.value for row in own.where(quantity=name))
+            for name in (run_length.STREAMS, run_length.ROWS, run_length.SQUARES)
+        )
+        promised, _ = run_length.PROMISED.get(dataset, run_length.OF_LIBRARY)
+        mean = total / streams
+        error = math.sqrt(max(squares / streams - mean**2, 0.0) / streams)
+        is_met &= mean + _ERRORS * error >= promised
+        lines.append([learner, method, dataset, f"{streams:.0f}", f"{promised:,}", f"{mean:,.0f}", f"{error:,.0f}"])
+    heads = ["goal", "weights", "", "streams", "promised", "mean", "standard error"]
+    return f"""## Rows until the watch for changes gives a false alarm
+
+The truth is at the bound all the time. The rule, written before the run: the mean number of rows until the first alarm
+is at least the promised one less {_ERRORS:g} standard errors. It is {_word(is_met)}. In the compiled streams a test
+starts at every batch and none is dropped, so their alarms are at least as frequent as those of the library; the whole
+monitor is the library's, with {len(together.GOALS)} goals in batches of {run_length.OF_LIBRARY[1]}. Runs end after
+{run_length.MOST} times the promised rows, and count with these.
+
+{markdown_table(heads, lines, n_words=3)}"""
+
+
 def _delay_section(rows: ResultsTable) -> str:
     lines = []
     for what in (delay.RATE, delay.DIFFERENCE):
@@ -129,5 +160,5 @@ def _word(is_met: bool) -> str:
 
 STUDY = Study(
     "watching", "how often watched goals are wrong, and how soon violations are found", wanted, measure, sections,
-    (*alarms.DATASETS, delay.DATASET, together.DATASET), n_seeds=4,
+    (*alarms.DATASETS, delay.DATASET, together.DATASET, *run_length.PROMISED, run_length.LIBRARY), n_seeds=4,
 )  # fmt: skip

@@ -156,7 +156,7 @@ def test_decisions_of_a_column_or_of_the_run(run, batch):
     columns = ["sex", "paid", "id"]
     decided = batch("decided.csv", change=lambda frame: frame[columns].assign(prediction=decisions))
     one, two = monitor_run(run, path).verdicts, monitor_run(run, decided).lines[-1]
-    assert two.decisions == "column prediction"
+    assert (two.decisions, two.n_others) == ("column prediction", None)  # without features nobody knows
     assert two.goals[0]["estimate"] == pytest.approx(one[0].estimate, abs=1e-12)
     named = batch("named.csv", change=lambda frame: frame[columns].assign(ours=decisions))
     assert monitor_run(run, named, prediction="ours").lines[-1].decisions == "column ours"
@@ -311,6 +311,35 @@ def test_where_no_rule_within_the_plan_meets_the_goals_the_nearest_is_said(faili
     assert any("in place of recall >= 0.8" in one for one in proposal.nearest)
     assert any("without a change plan: a rule that changes" in one for one in proposal.nearest)
     assert not (tmp_path / "proposed").exists()
+
+
+def test_thresholds_are_not_blamed_for_decisions_that_they_do_not_make(run, batch, tmp_path):
+    path = batch("overruled.csv", n_rows=600, change=lambda frame: frame.assign(prediction="no"))
+    summary = monitor_run(run, path)
+    predict_run(run, path, path.with_name("own.csv"))
+    others = int((pd.read_csv(path.with_name("own.csv"))["prediction"] != "no").sum())
+    assert summary.lines[-1].n_others == others > 0
+    assert f"{others} of which the rule of the run does not make" in str(summary)
+    assert summary.verdicts.fails
+    proposal = propose_run(run, summary, path, output=tmp_path / "proposed")
+    assert proposal.run is None
+    assert "the rule of the run meets recall >= 0.8: other thresholds would not mend what fails" in str(proposal)
+    assert f"{others} of the 600 watched decisions are not those of the rule of the run" in str(proposal)
+
+
+@pytest.mark.slow
+def test_a_plan_limits_both_thresholds_of_a_rule_that_defers(run, batch, tmp_path):
+    text = (run.folder / "goals.toml").read_text()
+    text = text[: text.index("[change_plan]")].replace('by = ["sex"]', 'by = ["sex"], deferral = { cost = 0.2 }')
+    (tmp_path / "defers.toml").write_text(text)
+    run = fit_run(tmp_path / "defers.toml", output=tmp_path / "defers")
+    path = batch("recent.csv", 7, 1000, drifted)
+    summary = monitor_run(run, path)
+    proposal = propose_run(run, summary, path, output=tmp_path / "proposed", max_move=0.3, churn=0.25)
+    assert proposal.run is not None, str(proposal)
+    assert len(proposal.thresholds) == 4  # two ends for each sex
+    assert all(abs(new - old) <= 0.3 + 1e-12 for old, new in proposal.thresholds.values())
+    assert proposal.churn <= 0.25
 
 
 def test_nothing_is_proposed_while_no_goal_fails(run, batch, tmp_path):

@@ -273,7 +273,8 @@ class RunRows:
             {name: column[places] for name, column in one.items()} for one in (self.groups, self.amounts)
         )
         limits = self.largest_weight, self.largest_value
-        return RunRows(self.X.iloc[places], y, groups, weights, baseline, *limits, amounts, ids=ids)
+        part = RunRows(self.X.iloc[places], y, groups, weights, baseline, *limits, amounts, ids=ids)
+        return replace(part, population=self.population)
 
 
 class Data(NamedTuple):

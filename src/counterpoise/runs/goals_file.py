@@ -329,9 +329,9 @@ def _faults(settings: RunSettings) -> Faults:
         yield ("proof",), 'a proof needs a confidence; got confidence = "none". Set a number such as 0.9.'
     if settings.proof and method.name != GOALS:
         yield ("proof",), f'a proof is of one rule of scores, of the method "goals"; got {method.name!r}. Leave it out.'
-    is_one_rule = method.name == GOALS and method.parameters.get("decision", "fixed") == "fixed" and not defers(method)
+    is_one_rule = method.name == GOALS and method.parameters.get("decision", "fixed") == "fixed"
     if settings.change_plan != ChangePlan() and not is_one_rule:
-        message = 'a change plan is for one rule of scores that defers no rows: method "goals", decision "fixed".'
+        message = 'a change plan is for one rule of scores: method "goals", decision "fixed".'
         yield ("change_plan",), f"{message} Leave it out."
     if settings.goals and method.enforce_goals:
         yield from _goal_method_faults(method)

@@ -21,7 +21,7 @@ from counterpoise.goals.classes import reads_as
 from counterpoise.persist import write_atomically
 from counterpoise.rules.options import STICKY, Deferral, kind_of_decision
 from counterpoise.runs.data import Data, RunRows, labels_of, positive_of, read_part, with_baseline_model
-from counterpoise.runs.decisions import deferral_of, final_estimator, mixes
+from counterpoise.runs.decisions import deferral_of, final_estimator, is_drawn, mixes
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns, short
 from counterpoise.runs.folder import MONITOR, MONITOR_LOG, SETTINGS, Run, alone_in, hash_of, read_json, writing
 from counterpoise.runs.goals_file import goals_of
@@ -50,6 +50,7 @@ class BatchLine(NamedTuple):
     n_early: int  # labels whose row is not known yet
     goals: list[dict[str, Any]]  # as ``GoalVerdict.as_record`` has them
     decisions: str = ""  # who made them
+    n_others: int | None = 0  # decisions that the rule of the run does not make; None where that is not known
 
 
 class MonitorSummary(NamedTuple):
@@ -93,7 +94,19 @@ class MonitorSummary(NamedTuple):
 def _counted(line: BatchLine) -> str:
     if not line.rows:
         return f"{_many(line.labels, 'label')} of rows of other batches"
-    return f"{_many(line.rows, 'row')}, {_many(line.labels, 'label')}; decisions: {line.decisions}"
+    others = f", {line.n_others:,} of which the rule of the run does not make" if line.n_others else ""
+    return f"{_many(line.rows, 'row')}, {_many(line.labels, 'label')}; decisions: {line.decisions}{others}"
+
+
+def describe_others(lines: Sequence[BatchLine]) -> str:
+    """Return which watched decisions are not those of the rule of the run, an empty text where all are."""
+    others, unknown = sum(line.n_others or 0 for line in lines), [one for one in lines if one.n_others is None]
+    total = sum(line.rows for line in lines)
+    told = [f"{others:,} of the {total:,} watched decisions are not those of the rule of the run"] if others else []
+    if unknown:
+        n_rows = sum(line.rows for line in unknown)
+        told.append(f"for {n_rows:,} of the {total:,} watched decisions it is not known whether the rule made them")
+    return f"{'; '.join(told)}." if told else ""
 
 
 def _many(count: int, noun: str, ending: str = "s") -> str:
@@ -108,6 +121,7 @@ class BatchContent(NamedTuple):
     people: list[str] | None
     part: RunRows | None = None
     decisions: str = ""  # who made them
+    n_others: int | None = 0
 
 
 def monitor_run(
@@ -284,7 +298,17 @@ def _read_batch(run: Run, path: Path, prediction: str | None, ids: str | None) -
                 by["ids"] = read_ids(path, ids)[1]
         return BatchContent(np.asarray(model.predict(part.X, **by)), labels, people, part, "the rule of the run")
     answers = _decisions_in(part.X[prediction], prediction, classes, deferral_of(model), path)
-    return BatchContent(answers, labels, people, part, f"column {prediction}")
+    n_others = None if lacking or is_drawn(model) else _count_others(run, model, part, answers, path)
+    return BatchContent(answers, labels, people, part, f"column {prediction}", n_others)
+
+
+def _count_others(run: Run, model: Any, part: RunRows, answers: AnyArray, path: Path) -> int | None:
+    """Return how many decisions the rule of the run does not make; None where it cannot decide about all rows."""
+    try:
+        own = np.asarray(model.predict(part.X, **rule_inputs(run, model, part, path)))
+    except ValueError:  # such as a group without a threshold, which others have decided about
+        return None
+    return sum(bool(one != other) for one, other in zip(own.tolist(), answers.tolist(), strict=True))
 
 
 def _read_labels(run: Run, path: Path, classes: AnyArray) -> AnyArray:
@@ -335,6 +359,7 @@ def _line_of(monitor: Monitor, batch: BatchContent, name: str, sha256: str, time
         n_early=monitor.n_early,
         goals=monitor.verdicts.as_records(),
         decisions=batch.decisions,
+        n_others=batch.n_others,
     )
 
 
