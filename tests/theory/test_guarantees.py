@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from counterpoise import ConstrainedClassifier, guarantees
+from counterpoise.metrics import cvar_loss
+from counterpoise.solvers import minimize_cvar
 
 SAMPLES, ROUNDS, ALPHAS = st.integers(2, 10**7), st.integers(1, 10_000), st.floats(1e-4, 0.99)
 
@@ -121,9 +123,52 @@ def test_new_rows_exceed_the_rates_of_a_ridge_of_that_size_by_less_than_the_boun
     assert 0 < excess.max() < bound < 0.4
 
 
+@pytest.mark.parametrize("n_models", [4, 7])
+def test_a_tail_of_blocks_needs_as_many_models_as_stated(n_models):
+    alpha, losses = 1 / n_models, np.repeat(np.eye(n_models), 3, axis=0)
+    for size in range(1, n_models + 1):
+        best = minimize_cvar(losses[:, :size], alpha).value  # by symmetry any of so many models will do
+        assert best == pytest.approx(1 / size, abs=1e-4)
+        assert guarantees.mixture_size_bound(alpha, 1 / size) == size
+
+
+@pytest.mark.parametrize("n_samples", [20, 200, 2000])
+def test_the_tail_of_new_rows_is_below_its_bound_as_often_as_promised(n_samples):
+    rng = np.random.default_rng(n_samples)
+    alpha, delta = 0.2, 0.1
+    losses = rng.beta(0.5, 2.0, size=(2000, n_samples))
+    truth = cvar_loss(rng.beta(0.5, 2.0, size=1_000_000), alpha)
+    bounds = np.array([guarantees.cvar_upper_bound(one, alpha, delta=delta) for one in losses[: 400_000 // n_samples]])
+    assert np.mean(bounds < truth) <= delta
+    assert bounds.mean() - truth < 2 * math.sqrt(math.log(1 / delta) / (2 * n_samples)) / alpha
+
+
+def test_the_bound_on_a_tail_is_the_largest_tail_near_the_sample():
+    losses, alpha, delta = np.array([0.0, 0.2, 0.5, 0.9]), 0.6, 0.45
+    moved = math.sqrt(math.log(1 / delta) / 8)
+    others = [*losses, 1.0]  # the share is taken from the smallest loss first, 0.25 of it, then from the next
+    weights = np.array([0.0, 0.5 - moved, 0.25, 0.25, moved])
+    assert guarantees.cvar_upper_bound(losses, alpha, delta=delta) == pytest.approx(cvar_loss(others, alpha, weights))
+
+
+def test_the_best_mixture_of_a_sample_is_within_its_bound_on_new_rows():
+    rng = np.random.default_rng(0)
+    bound = guarantees.cvar_generalization_bound(400, 5, 0.5, delta=0.1)
+    share, excess = np.array([0.2, 0.25, 0.3, 0.35, 0.4]), []
+    fresh = (rng.uniform(size=(200_000, 5)) < share).astype(np.uint8)
+    for _ in range(50):
+        losses = (rng.uniform(size=(400, 5)) < share).astype(np.uint8)
+        solution = minimize_cvar(losses, 0.5)
+        excess.append(cvar_loss(fresh, 0.5, mixture=solution.mixture) - solution.value)
+    assert 0 < max(excess) < bound < 0.5
+
+
 @pytest.mark.parametrize(
     ("call", "text"),
     [
+        (lambda: guarantees.cvar_upper_bound([0.0, 0.5], 0.1, delta=0.6), r"delta must lie in \(0, 0.5\].*got 0.6"),
+        (lambda: guarantees.cvar_upper_bound([0.0, 1.5], 0.1, delta=0.1), r"losses must lie in \[0, 1\].*1.5"),
+        (lambda: guarantees.mixture_size_bound(0.1, 0.05), "value must be at least alpha, 0.1.*got 0.05"),
         (
             lambda: guarantees.rate_generalization_bound(
                 10, norm=1, regularization=0, coefficient_sum=1, n_datasets=1, delta=0.1

@@ -327,6 +327,8 @@ def facts(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str, 
             others = [f"{name}: {percent(value)}" for name, value in values.items() if name and math.isfinite(value)]
             if values is not errors and math.isfinite(tails[""].realised):
                 others.insert(0, f"once drawn: {percent(tails[''].realised)}")
+            if values is not errors and tails[""].high < 1:
+                others.append(f"new rows: at most {percent(tails[''].high)} (confidence 0.95)")
             lines.append((label + expected, percent(values[""]), ", ".join(others)))
     rows = result.splits[split].rows if split in result.splits else math.nan
     if math.isfinite(rows):

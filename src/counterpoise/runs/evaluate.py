@@ -54,6 +54,7 @@ from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, TRAIN
 from counterpoise.runs.rule_words import rule_text
 from counterpoise.runs.segments import find_segments, why_no_segments
 from counterpoise.runs.settings import MethodSettings, RunSettings
+from counterpoise.theory.guarantees import cvar_upper_bound
 from counterpoise.theory.risks import CVaR, Risk, RiskRows, WorstGroup
 
 _ALPHAS = (*np.geomspace(0.01, 1.0, 30), 0.05, 0.1, 0.2, 0.5)  # a smooth curve, and round numbers to quote
@@ -68,6 +69,7 @@ _MOST_EXPLAINED = 200  # rows among which examples are looked for
 _LONG = re.compile(r"\d+\.\d{5,}")  # number in a text
 _DEFERRED = 2  # beside no and yes
 _ROUNDING = 1e-9  # of a probability that is 1
+_RISK = 0.05  # that the tail of new rows is above its bound
 _COUNTED = "the rows were read in parts, and only counts of them were kept"
 
 
@@ -190,7 +192,7 @@ def split_result(run: Evaluation, split: str, *, with_objective: bool = False) -
     alphas = np.unique([*_ALPHAS, float(run.settings.alpha)])
     alphas[-1] = 1.0
     objectives = _objectives(run, split) if with_objective else {}
-    losses = {}
+    losses, mass = {}, part.mass
     for decider, lost in decided.losses.items():
         measures = error_and_deferral(run, decider, lost, split)
         tails = {"value": cvar_curve(lost, alphas, part.mass)}
@@ -202,6 +204,10 @@ def split_result(run: Evaluation, split: str, *, with_objective: bool = False) -
             tails["realised"] = cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
         points = [dict(zip(("alpha", *tails), one, strict=True)) for one in zip(alphas, *tails.values(), strict=True)]
         measures["objective"] = objectives.get(decider, math.nan)
+        at_alpha = next(one for one in points if one["alpha"] == float(run.settings.alpha))
+        has_plain_rows = part.counts is None and (mass is None or np.ptp(mass) == 0)
+        if has_plain_rows and lost.min() >= 0 and lost.max() <= 1:
+            at_alpha["high"] = cvar_upper_bound(lost, at_alpha["alpha"], delta=_RISK)
         losses[decider] = result.SplitLosses(**measures, tails=[result.TailLoss(**one) for one in points])
     shares = {str(one): np.average(part.labels == one, weights=part.counts) for one in run.data.classes}
     return result.SplitResult(rows=part.n_rows, classes=shares, losses=losses)  # type: ignore[arg-type]

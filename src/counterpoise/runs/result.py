@@ -61,6 +61,7 @@ class TailLoss(_Part):
     alpha: float
     value: Number
     realised: Number = math.nan
+    high: Number = math.nan  # of new rows, with a confidence of 0.95 whatever their number: at the alpha of the run
 
 
 class SplitLosses(_Part):
