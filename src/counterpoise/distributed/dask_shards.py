@@ -69,7 +69,7 @@ class Calls:
         from distributed.actor import ProxyRPC  # noqa: PLC0415 - optional
         from distributed.protocol import to_serialize  # noqa: PLC0415
 
-        address = actor._address  # noqa: SLF001 - there is no other name for it
+        address = _address_of(actor)
         is_near = self._is_near.get(address, False)
         worker = self._client.rpc(address) if is_near else ProxyRPC(self._client.scheduler, address)
         payload = [to_serialize(one) for one in args]
@@ -323,13 +323,17 @@ class _Home(NamedTuple):
 
     @property
     def address(self) -> str:
-        return str(self.actor._address)  # noqa: SLF001 - there is no other name for it
+        return _address_of(self.actor)
 
 
 class _Lost(NamedTuple):
     """In the place of an answer: the worker is gone."""
 
     error: Exception
+
+
+def _address_of(actor: Any) -> str:
+    return str(actor._address)  # noqa: SLF001 - there is no other name for it
 
 
 def _make_alone(source: Source, _rows: list[Any]) -> dict[str, Any]:

@@ -163,7 +163,7 @@ ML = "ai.onnx.ml"
 MISSING_TEXT = ""
 
 
-class Columns(NamedTuple):
+class GraphColumns(NamedTuple):
     """Columns of rows, each a value of the graph of shape (n_rows, 1)."""
 
     names: tuple[str, ...]
@@ -171,7 +171,7 @@ class Columns(NamedTuple):
     are_texts: tuple[bool, ...]
 
 
-Rows = str | Columns  # a matrix of doubles, or columns
+Rows = str | GraphColumns  # a matrix of doubles, or columns
 
 
 class Graph:
@@ -185,7 +185,7 @@ class Graph:
         self._constants: list[Any] = []
         self.asks_for_groups = False
         self.foreign: list[str] = []  # what was converted by other libraries
-        self.rows: Rows = "rows" if texts is None else Columns(tuple(texts), tuple(texts), tuple(texts.values()))
+        self.rows: Rows = "rows" if texts is None else GraphColumns(tuple(texts), tuple(texts), tuple(texts.values()))
 
     def add(self, operator: str, *inputs: "str | AnyArray", domain: str = "", **attributes: Any) -> str:
         """Add an operator."""
@@ -219,7 +219,7 @@ class Graph:
         if isinstance(rows, str):
             return self.add("Gather", rows, np.asarray(places, dtype=np.int64), axis=1)
         names, values, are_texts = zip(*(list(zip(*rows, strict=True))[place] for place in places), strict=True)
-        return Columns(names, values, are_texts)
+        return GraphColumns(names, values, are_texts)
 
     def merge(self, other: Any, rows: str, output: int) -> str:
         """Add a graph with one input and return one of its outputs."""

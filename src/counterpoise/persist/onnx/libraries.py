@@ -21,7 +21,7 @@ from onnx import helper
 from counterpoise._base.lazy import import_optional
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.persist.container import UnstorableModel
-from counterpoise.persist.onnx.graph import ML, OPSET, Columns, Graph, LeafTree, PlainTree, Rows
+from counterpoise.persist.onnx.graph import ML, OPSET, Graph, GraphColumns, LeafTree, PlainTree, Rows
 
 _OLD_TREES, _OPSET_OF_TOOLS, _BINARY = 3, 15, 2
 _COLUMNS = ("nodeids", "truenodeids", "falsenodeids", "modes", "values", "featureids", "missing_value_tracks_true")
@@ -92,7 +92,7 @@ def _with_codes(graph: Graph, rows: Rows, categories: list[list[Any]]) -> Rows:
         how = {"keys_strings": names, "values_tensor": onnx.numpy_helper.from_array(codes)}
         unknown = onnx.numpy_helper.from_array(np.array([np.nan]))
         values[place] = graph.add("LabelEncoder", values[place], domain=ML, **how, default_tensor=unknown)
-    return Columns(rows.names, tuple(values), (False,) * len(values))
+    return GraphColumns(rows.names, tuple(values), (False,) * len(values))
 
 
 def xgboost_odds(graph: Graph, rows: Rows, model: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise.persist.container import UnstorableModel
-from counterpoise.persist.onnx.graph import MISSING_TEXT, Columns, Graph, Rows
+from counterpoise.persist.onnx.graph import MISSING_TEXT, Graph, GraphColumns, Rows
 from counterpoise.persist.onnx.libraries import add_converted
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "Normalizer", "Binarizer")
@@ -29,7 +29,7 @@ def transform(graph: Graph, rows: Rows, step: Any) -> Rows:
         return _OWN[name](graph, rows, step)
     if library != "sklearn" or name not in _CONVERTED:
         raise UnstorableModel(f"the step {name} of a Pipeline is not supported; {_WAYS_OUT}")
-    are_texts = isinstance(rows, Columns) and all(rows.are_texts)
+    are_texts = isinstance(rows, GraphColumns) and all(rows.are_texts)
     if are_texts and name in _ENCODERS:
         step = _with_missing_texts(step)
     return add_converted(graph, graph.matrix(rows, of_texts=are_texts), step, are_texts=are_texts)
@@ -66,7 +66,7 @@ def _imputer(graph: Graph, rows: Rows, step: Any) -> Rows:
     is_nan = is_missing is None or is_missing != is_missing  # noqa: PLR0124 - of any type
     if not is_nan or (step.add_indicator and step.statistics_.dtype == object):
         raise UnstorableModel(f"the step SimpleImputer(missing_values={is_missing!r}) is not supported; {_WAYS_OUT}")
-    if isinstance(rows, Columns) and all(rows.are_texts):
+    if isinstance(rows, GraphColumns) and all(rows.are_texts):
         filled = [
             graph.add("Where", graph.add("Equal", column, _text(MISSING_TEXT)), _text(value), column)
             for column, value in zip(rows.values, values, strict=True)
