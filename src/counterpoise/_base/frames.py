@@ -79,6 +79,19 @@ def kind_of(column: Any) -> str:
     return TEXT if kind in (nw.String, nw.Object) else OTHER
 
 
+def check_lightgbm_columns(model: Any, X: Any) -> None:
+    """Refuse columns of polars and Arrow that hold no numbers, at which LightGBM (4.7) ends the whole process."""
+    if not is_frame(X) or hasattr(X, "iloc") or not any(k.__module__.startswith("lightgbm") for k in type(model).__mro__):
+        return
+    odd = next((name for name, column in columns_of(X) if kind_of(column) != OTHER), None)
+    if odd is not None:
+        raise TypeError(
+            f"LightGBM reads numbers alone from frames of {type(X).__module__.split('.')[0]}; the column {odd!r} holds "
+            "texts or categories. Encode it by an OrdinalEncoder in a ColumnTransformer before the model, or pass "
+            f"X.to_pandas().astype({{{odd!r}: 'category'}})."
+        )
+
+
 def type_names(column: Any) -> list[str]:
     """Return the names of a column's type and of its categories, in the order in which models may see them."""
     names = [str(getattr(column, "dtype", None) or column.type)]

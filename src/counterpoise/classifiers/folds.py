@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from counterpoise._base.checks import check_count
-from counterpoise._base.frames import TEXT, columns_of, kind_of, take_rows
+from counterpoise._base.frames import TEXT, check_lightgbm_columns, columns_of, kind_of, take_rows
 from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.classifiers.fit_params import (
@@ -150,6 +150,7 @@ def trained_copy(
     Random states that are not set are set from the seed. ``params`` are other arguments of ``fit``, ``stopping_rows``
     the rows to stop early on. Models that take codes alone get the places of labels among the sorted classes.
     """
+    check_lightgbm_columns(model, X)
     model, params = fresh_copy(model, seed, only_unset=True), params or {}
     if needs_codes(model) or stopping_rows is not None:  # LightGBM compares its eval_y with codes
         classes = np.unique(labels) if classes is None else classes

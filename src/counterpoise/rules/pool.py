@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from counterpoise._base.checks import as_numbers
-from counterpoise._base.frames import column_names, select, take_rows
+from counterpoise._base.frames import check_lightgbm_columns, column_names, select, take_rows
 from counterpoise._base.progress import prediction_listener
 from counterpoise._base.shards import in_threads
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
@@ -199,6 +199,7 @@ def ask_model(name: str, ask: Callable[[Any], Any], X: Any) -> Any:
     names = getattr(getattr(ask, "__self__", ask), "feature_names_in_", None)
     if names is not None and list(names) != column_names(X) and set(names) <= set(column_names(X)):
         X = select(X, names)  # in the order of the model: some look at places alone
+    check_lightgbm_columns(getattr(ask, "__self__", None), X)
     try:
         return ask(X)
     except NotFittedError as error:

@@ -115,21 +115,21 @@ def _rows_of(run: Run, model: Any, path: Path, ids: str | None) -> tuple[Any, di
     """Return the first rows of a file with all columns that decisions need, and which columns those are."""
     last, data = final_estimator(model), run.settings.data
     by = last.groups_.by if has_rules(model) else ()
-    beside = {"ids": ids, "sensitive_features": [name for name in by if name in data.groups], "baseline": None}
-    if BASELINE in by:
-        if data.baseline is None:
-            raise DataError(
-                "The rules of this run use the predictions of a model in a file: log a table that holds them."
-            )
-        beside["baseline"] = data.baseline
-    names = [*beside["sensitive_features"], *(one for one in (ids, beside["baseline"]) if one is not None)]
+    baseline, groups = (data.baseline if BASELINE in by else None), [name for name in by if name in data.groups]
+    if BASELINE in by and baseline is None:
+        raise DataError(
+            "The rules of this run use the predictions of a model in a file: name a column of the table that holds them, "
+            "as baseline in the goals file, and fit it again."
+        )
+    names = [*groups, *(one for one in (ids, baseline) if one is not None)]
     with written_as(data.written):
         check_columns(names, column_names(path), path, "")
     part = read_part([path], run.columns, run.settings, labelled=False)
     rows = part.X.head(_SHOWN)
-    columns = {name: np.asarray(part.groups[name])[:_SHOWN] for name in beside["sensitive_features"]}
+    columns: dict[str, Any] = {name: np.asarray(part.groups[name])[:_SHOWN] for name in groups}
     if ids is not None:
         columns[ids] = read_ids(path, ids)[1][:_SHOWN]
-    if beside["baseline"] is not None:
-        columns[beside["baseline"]] = np.asarray(part.baseline)[:_SHOWN]
+    if baseline is not None:
+        columns[baseline] = np.asarray(part.baseline)[:_SHOWN]
+    beside = {"ids": ids, "sensitive_features": groups, "baseline": baseline}
     return rows.assign(**{name: values for name, values in columns.items() if name not in rows}), beside
