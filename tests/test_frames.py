@@ -330,6 +330,24 @@ def test_models_get_the_frame_that_was_given(library):
         assert (len(trained), len(asked)) == (192, 240)
 
 
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+@pytest.mark.parametrize("way", ["of fit", "of a booster", "of predict"])
+def test_texts_at_which_lightgbm_ends_the_process_are_refused(way, library):
+    lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
+    model, X = lightgbm.LGBMClassifier(n_estimators=2, verbose=-1), data_in(library).frame("score", "job")
+    if way == "of predict":
+        model.fit(data_in("pandas").frame("score", "job"), Y)
+        model = cp.GoalClassifier(model, cv="prefit", confidence=None)
+    elif way == "of fit":
+        model = cp.GoalClassifier(model, cv=2, confidence=None)
+    else:
+        model = cp.LPBoostClassifier(model, n_estimators=2, confidence=None)
+    with pytest.raises(
+        (TypeError, ValueError), match=f"numbers alone from frames of {library}; the column 'job' holds"
+    ):
+        model.fit(X, Y)
+
+
 def kinds_of(frame):
     return frame.schema if hasattr(frame, "schema") else frame.dtypes.to_dict()
 

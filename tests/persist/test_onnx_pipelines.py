@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -167,6 +169,14 @@ REFUSED = {
     "settings that a converter refuses": (
         lambda: fitted([columns_with(texts=one_hot(max_categories=2))]),
         r"the OneHotEncoder cannot be converted \(Infrequent categories are not implemented.*Change its settings",
+    ),
+    "texts without rows": (
+        lambda: (fitted([columns_with()])[0], None),
+        r"in 'onehotencoder' of a ColumnTransformer, the step OneHotEncoder encodes texts: pass X, a data frame of",
+    ),
+    "a search": (
+        lambda: (GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}, cv=2).fit(*load_iris(return_X_y=True)), None),
+        "a GridSearchCV is a search: export its best_estimator_",
     ),
     "no rows to check on": (
         lambda: (fitted([SimpleImputer(), StandardScaler()], NUMBERS)[0], None),

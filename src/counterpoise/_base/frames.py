@@ -81,7 +81,11 @@ def kind_of(column: Any) -> str:
 
 def check_lightgbm_columns(model: Any, X: Any) -> None:
     """Refuse columns of polars and Arrow that hold no numbers, at which LightGBM (4.7) ends the whole process."""
-    if not is_frame(X) or hasattr(X, "iloc") or not any(k.__module__.startswith("lightgbm") for k in type(model).__mro__):
+    if (
+        not is_frame(X)
+        or hasattr(X, "iloc")
+        or not any(k.__module__.startswith("lightgbm") for k in type(model).__mro__)
+    ):
         return
     odd = next((name for name, column in columns_of(X) if kind_of(column) != OTHER), None)
     if odd is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
-from counterpoise._base.frames import take_rows
+from counterpoise._base.frames import check_lightgbm_columns, take_rows
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.boosting.inputs import CheckedRows
 from counterpoise.boosting.rounds import Fitted
@@ -119,6 +119,7 @@ class LearnerFit:
         # Whether two models that are fitted to the same weights may differ.
         self.is_random = any(name.split("__")[-1] == "random_state" for name in learner.get_params())
         self.prepared: Any = None  # the rows, by a learner that prepares them
+        check_lightgbm_columns(learner, X)
         if hasattr(learner, "fit_codes"):
             # By a copy, as preparing may set attributes. What all rounds share depends on the seed of no round.
             self.prepared, self.learner = fresh_copy(learner, random_seeds(0)).prepare(X), clone(learner)

@@ -434,8 +434,8 @@ class GoalClassifier(MixtureBase):
                 raise
             raise ValueError(
                 f"The default model takes numbers and categories; the column {texts[0]!r} holds texts. Make it a "
-                f"category, X.astype({{{texts[0]!r}: 'category'}}) in pandas or a cast to Categorical in polars, or pass "
-                "a pipeline that encodes it."
+                f"category, X.astype({{{texts[0]!r}: 'category'}}) in pandas or a cast to Categorical in polars, or "
+                "pass a pipeline that encodes it."
             ) from error
 
     def get_metadata_routing(self) -> MetadataRouter:

@@ -118,8 +118,8 @@ def _rows_of(run: Run, model: Any, path: Path, ids: str | None) -> tuple[Any, di
     baseline, groups = (data.baseline if BASELINE in by else None), [name for name in by if name in data.groups]
     if BASELINE in by and baseline is None:
         raise DataError(
-            "The rules of this run use the predictions of a model in a file: name a column of the table that holds them, "
-            "as baseline in the goals file, and fit it again."
+            "The rules of this run use the predictions of a model in a file: name a column that holds them as baseline "
+            "in the goals file, and fit it again."
         )
     names = [*groups, *(one for one in (ids, baseline) if one is not None)]
     with written_as(data.written):

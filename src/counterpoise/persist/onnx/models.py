@@ -85,6 +85,8 @@ def answers(graph: Graph, rows: Rows, model: Any) -> str:
 def _kind_of(model: Any) -> Translator:
     library = type(model).__module__.split(".", maxsplit=1)[0]
     kind = _KINDS.get(f"{library}.{type(model).__name__}")
+    if kind is None and hasattr(model, "best_estimator_"):
+        raise UnstorableModel(f"a {type(model).__name__} is a search: export its best_estimator_")
     if kind is None or not isinstance(getattr(model, "classes_", None), np.ndarray):  # several outputs have a list
         raise UnstorableModel(f"a {type(model).__name__} of {library} is not supported; {_WHAT_CAN}")
     return kind

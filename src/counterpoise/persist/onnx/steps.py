@@ -32,6 +32,10 @@ def transform(graph: Graph, rows: Rows, step: Any) -> Rows:
     are_texts = isinstance(rows, GraphColumns) and all(rows.are_texts)
     if are_texts and name in _ENCODERS:
         step = _with_missing_texts(step)
+    elif name in _ENCODERS and any(isinstance(one, str) for some in step.categories_ for one in some):
+        raise UnstorableModel(
+            f"the step {name} encodes texts: pass X, a data frame of some thousand rows as predict takes"
+        )
     return add_converted(graph, graph.matrix(rows, of_texts=are_texts), step, are_texts=are_texts)
 
 
