@@ -219,7 +219,8 @@ def _ten_splits(rows: ResultsTable) -> Iterator[str]:
 {_ran(rows)} At most {earlier.SIZES.fit:,} rows to fit and {earlier.SIZES.test:,} to test. The shared scores, by which
 ours and its peers choose, are those of a model that was fitted to 60 % of the rows to fit, on the other 40 %; beside
 methods that train on all of these rows, and plain models, stands ours trained in folds on the same. Every peer was
-asked at all three bounds. Made by the code of commit {earlier.COMMIT}; every number is in `{earlier.FILE}`, and is
+asked at all three bounds. MAPIE had thresholds above which there was no row, and then proved no precision: those pairs
+are missing. Made by the code of commit {earlier.COMMIT}; every number is in `{earlier.FILE}`, and is
 judged here by the rules above.
 
 {in_short(found)}

@@ -249,14 +249,24 @@ def mapie(case: Case) -> Ask:
     """Choose by MAPIE's risk control, with its usual confidence of 0.9."""
     controller = import_module("mapie.risk_control").BinaryClassificationController
     words = {RECALL: ("recall", "fpr"), PRECISION: ("precision", "recall")}
+    tried = {"list_predict_params": mapie_thresholds(_column(case.fit))}
 
     def ask(question: Question, bound: float) -> Chances:
         risk, best = words[question.name]
-        model = controller(Column().predict_proba, risk, target_level=bound, best_predict_param_choice=best)
+        model = controller(Column().predict_proba, risk, target_level=bound, best_predict_param_choice=best, **tried)
         model.calibrate(_column(case.fit), case.fit.y)
         return np.asarray(model.predict(_column(case.test)), dtype=np.float64)
 
     return ask
+
+
+def mapie_thresholds(scores: FloatArray) -> FloatArray:
+    """Return those of MAPIE's own thresholds above which there is a row.
+
+    Where there is none its p-values are no numbers, and then its default correction for many thresholds proves nothing.
+    """
+    own = np.arange(100) / 100
+    return np.asarray(own[own < scores.max()])
 
 
 def tuned_threshold(case: Case) -> Ask:

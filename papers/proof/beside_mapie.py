@@ -1,7 +1,7 @@
 """What a proof costs beside MAPIE's risk control of binary classifiers: the same scores, rows, goal and confidence.
 
-Populations and draws are those of ``papers.holding``. MAPIE chooses among 100 thresholds, with the test that it takes
-by default, and of those that pass the one with the best second metric.
+Populations and draws are those of ``papers.holding``. MAPIE chooses among its own 100 thresholds, those above which
+there is a row, with the test that it takes by default, and of those that pass the one with the best second metric.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from counterpoise.rules.families import ThresholdRules
 from counterpoise.rules.options import Groups
 from counterpoise.rules.proving import prove_rule
 from papers.arrays import AnyArray, IntArray
-from papers.comparison.peers import Column, quietly
+from papers.comparison.peers import Column, mapie_thresholds, quietly
 from papers.holding.experiment import Population, population
 from papers.results import ResultRow
 
@@ -129,6 +129,7 @@ def _mapie(known: Population, rows: IntArray, risk: str, floor: float) -> float 
             target_level=floor,
             confidence_level=CONFIDENCE,
             best_predict_param_choice=_SECOND[risk],
+            list_predict_params=mapie_thresholds(known.scores[rows]),
         )
         model.calibrate(known.scores[rows][:, None], known.y[rows])
         best = model.best_predict_param

@@ -22,6 +22,7 @@ from counterpoise.rules.scores.table import ScoreTable, find_groups
 from papers.results import ResultRow
 
 EXPERIMENT = "proof, simulated"
+EARLIER = "proof, simulated, before proofs of easy goals kept few rows for tests"
 DATASET = "simulated"
 CONFIDENCE = 0.9
 N_ROWS = 800
