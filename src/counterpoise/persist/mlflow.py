@@ -111,7 +111,12 @@ def save_model(
     True
     """
     mlflow = _mlflow(UnstorableModel)
-    config = {"method": method, "ids": ids, "sensitive_features": list(sensitive_features), "baseline": baseline}
+    config: dict[str, Any] = {
+        "method": method,
+        "ids": ids,
+        "sensitive_features": list(sensitive_features),
+        "baseline": baseline,
+    }
     input_example, shown = as_served(input_example)
     config["categories"] = {name: list(known) for name, known in (categories or shown).items()}
     server = _ServedModel(model, config)
