@@ -1,8 +1,8 @@
 """Explanations of decisions: the score, the threshold, the goals behind it, and what would change the decision.
 
 There is one record for each row. Contributions of features come from the model itself: LightGBM, XGBoost and CatBoost
-compute them, and those of a linear model are its weights times the features. For other models the caller passes a
-function.
+compute them, those of scikit-learn's histogram gradient boosting are along the paths of its trees, and a linear model's
+are its weights times the features. For other models the caller passes a function.
 """
 
 import math
@@ -15,6 +15,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.terms import text_of
+from counterpoise.rules.path_contributions import path_contributions
 
 _SHOWN = 5  # contributions in words
 _LONG_NUMBER = re.compile(r"\d+\.\d{5,}")  # such as a bound with an audit margin; ``goals`` has all its digits
@@ -181,7 +182,7 @@ def _own_contributions(model: Any, X: Any, place: int | None) -> FloatArray | No
 
 
 def _boosted_contributions(model: Any, X: Any) -> FloatArray | None:
-    """Return the contributions by LightGBM, XGBoost or CatBoost: n_features + 1 columns, or as many for each class."""
+    """Return the contributions to the scores of boosted trees: n_features + 1 columns, or as many for each class."""
     library = type(model).__module__.split(".", maxsplit=1)[0]
     if library == "lightgbm":
         shap = model.predict(X, pred_contrib=True)
@@ -193,6 +194,8 @@ def _boosted_contributions(model: Any, X: Any) -> FloatArray | None:
         import catboost  # noqa: PLC0415 - the model is of it
 
         shap = model.get_feature_importance(catboost.Pool(X), type="ShapValues")
+    elif type(model).__name__ == "HistGradientBoostingClassifier" and library == "sklearn":
+        shap = path_contributions(model, X)
     else:
         return None
     return np.asarray(shap.toarray() if hasattr(shap, "toarray") else shap).reshape(int(X.shape[0]), -1)

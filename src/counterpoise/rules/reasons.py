@@ -210,7 +210,8 @@ def _notes(names: Sequence[str], n_rows: int, n_reasons: int, side: str) -> tupl
     if not names:
         without = (
             "The only reason is the rule, on which side of the threshold the score is: what features add to it is "
-            "known of LightGBM, XGBoost, CatBoost and linear models. For others pass contributions to explain."
+            "known of LightGBM, XGBoost, CatBoost, scikit-learn's histogram gradient boosting and linear models. For "
+            "others pass contributions to explain."
         )
         return (without,)
     what = (
