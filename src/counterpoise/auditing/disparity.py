@@ -79,8 +79,9 @@ def conditional_disparity(
 
     Notes
     -----
-    It is no linear goal: shares of the accepted depend on how many are. To choose decisions, bound
-    ``max_difference(selection_rate, by=sex, within=job, average=True)``; where that is 0 in every stratum, so is this.
+    To choose decisions, bound ``conditional_disparity(by=sex, within=job) <= 0.05``, a search over the acceptance rates
+    of a few strata, or ``max_difference(selection_rate, by=sex, within=job, average=True)``, which is linear; where
+    that is 0 in every stratum, so is this.
 
     Examples
     --------

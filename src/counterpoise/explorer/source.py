@@ -110,7 +110,7 @@ def check_model(model: Any) -> Any:
     if compared is not None:
         raise TypeError(
             f"The explorer solves again as bounds move, for goals that are linear, and {compared} is a search. Call "
-            "rebalance(goals=...) first, with a bound for each ratio, as in every_group(precision, by=sex) >= 0.8."
+            f"rebalance(goals=...) first, and {compared.instead}."
         )
     if len(model.classes_) != 2:  # noqa: PLR2004 - what is shown has a positive class
         raise ValueError(

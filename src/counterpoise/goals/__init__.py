@@ -18,6 +18,7 @@ from counterpoise.goals.catalogue import (
     register_metric,
 )
 from counterpoise.goals.checks import GoalCheck
+from counterpoise.goals.disparity import conditional_disparity
 from counterpoise.goals.equality import equal
 from counterpoise.goals.expressions import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals
@@ -43,6 +44,7 @@ __all__ = [
     "as_objective",
     "bind",
     "bind_objective",
+    "conditional_disparity",
     "demographic_parity",
     "eighty_percent_rule",
     "equal",

@@ -17,7 +17,7 @@ from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals.binding import BoundRates, Views, bind_rates, name_in_errors
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.equality import Distance
-from counterpoise.goals.expressions import ComparedRatios, Goal, Rate, Ratio, WorstOf
+from counterpoise.goals.expressions import ComparedRatios, Goal, Rate, Ratio, Searched, WorstOf
 from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals, bound_scale, goal_unit
 from counterpoise.goals.parsing import as_goals, as_objective, refuse_deferral
 from counterpoise.goals.population import measure_goal, tighten_goal
@@ -205,7 +205,7 @@ def check_goal_data(goals: Sequence[Goal], views: Views, objective: Rate | Ratio
 def _linear_rates(one: Goal | Rate, views: Views) -> tuple[Rate, ...]:
     if isinstance(one, Rate):
         return (one.resolve(views),)
-    return one.left.rates if isinstance(one.left, ComparedRatios) else (one.linear,)
+    return one.left.rates if isinstance(one.left, Searched) else (one.linear,)
 
 
 def risk_of_each(goals: Sequence[Goal]) -> list[float]:
@@ -274,8 +274,7 @@ def refuse_compared(goals: Iterable[Goal], who: str, advice: str = "leave it out
     for goal in goals:
         if goal.compares_ratios:
             raise ValueError(
-                f"{who} needs goals that are linear, and {goal} compares ratios: {advice}, or bound each ratio, as in "
-                "every_group(precision, by=sex) >= 0.8."
+                f"{who} needs goals that are linear, and {goal} compares ratios: {advice}, or {goal.instead}."
             )
 
 
@@ -311,8 +310,8 @@ def goal_range(goal: Goal, views: Views | None = None) -> Bounds:
     """Return between which numbers a goal's left side is, less the rates on its right; amounts are those of views."""
     left, ends = goal.left, []
     for member in (left - Rate(0.0, goal.right.terms),) if isinstance(left, Rate) else left.members():
-        if isinstance(member, ComparedRatios):
-            ends.append(Bounds(0.0 if member.is_quotient else -1.0, 1.0))  # of the quotient of the least to the largest
+        if isinstance(member, Searched):
+            ends.append(member.bounds)
             continue
         if isinstance(member, Ratio):
             sides = member.numerator, member.denominator

@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from counterpoise._base.checks import check_fraction, check_number
+from counterpoise.goals.disparity import DISPARITY
 from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, terms_of
 from counterpoise.goals.parsing import OWN_WORDS
 from counterpoise.goals.rates import (
@@ -292,6 +293,13 @@ def catalogue() -> list[Entry]:
             "#[p!=p of the twin] / n",
             "twins",
             "the share of rows decided otherwise than their twins in another dataset: flip_rate(twin=swapped) <= 0.05",
+        ),
+        Entry(
+            DISPARITY,
+            "max over groups of mean over strata of group / #[p!=c] - group / #[p=c]",
+            "groups, strata",
+            "the largest share of a group in the rejected less that in the accepted, inside strata, as in "
+            "conditional_disparity(by=sex, within=job) <= 0.05",
         ),
         Entry(MACRO, "mean over classes c of metric(of=c)", "", "the average of a metric over all classes"),
         Entry("abs", "max(rate, -rate)", "", "the absolute value, most often of a difference of two rates"),

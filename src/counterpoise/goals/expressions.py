@@ -29,6 +29,7 @@ from counterpoise.goals.terms import (
 )
 from counterpoise.goals.words import with_size
 from counterpoise.solvers.linear_program import FEASIBLE
+from counterpoise.theory.confidence import Bounds
 
 _ZERO = 1e-12  # part of the size of a rate, below which its sum over rows is rounding: one row in 10^9 counts more
 
@@ -111,12 +112,12 @@ class Expression:
         """Return the value for predictions that were checked already."""
         raise NotImplementedError
 
-    def members(self, views: Views | None = None) -> "tuple[Rate | Ratio | ComparedRatios, ...]":  # noqa: ARG002 - for several
+    def members(self, views: Views | None = None) -> "tuple[Rate | Ratio | Searched, ...]":  # noqa: ARG002 - for several
         """Return what it is the worst of: itself, unless it is the worst of several.
 
         Without data these are expressions whose values reach as far as its own can.
         """
-        return (cast("Rate | Ratio | ComparedRatios", self),)
+        return (cast("Rate | Ratio | Searched", self),)
 
     def left_out(self, views: Views) -> tuple[str, ...]:
         """Return the groups and classes that have fewer rows than ``min_rows`` asks for, with their numbers."""
@@ -393,8 +394,33 @@ class Ratio(Expression):
         return self.name or f"{_in_parentheses(self.numerator)} / {_in_parentheses(self.denominator)}"
 
 
+class Searched(Expression):
+    """What is no linear limit, but one for each choice of some numbers: rules are chosen by a search of those."""
+
+    bounds = Bounds(-1.0, 1.0)  # between which it lies
+    instead = "bound each of them, as in every_group(precision, by=sex) >= 0.8"  # where goals must be linear
+
+    @property
+    def rates(self) -> tuple["Rate", ...]:
+        """Return the rates that it is made of."""
+        raise NotImplementedError
+
+    def resolve(self, views: Views) -> Self:
+        """Return the same with averages and sums over all classes written out."""
+        raise NotImplementedError
+
+    def exceeds(self, bound: float, sense: str, prepared: PreparedPredictions) -> bool:
+        """Return whether it is beyond a bound by more than the rounding of the rates."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> float:
+        """Return how large it can be, about."""
+        return 1.0
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ComparedRatios(Expression):
+class ComparedRatios(Searched):
     """What one ratio has more than another, or how many times as much: no linear limit, but a search of such limits.
 
     For some t every ratio of a goal lies between t and t plus its bound. Where a ratio has no value, as the precision
@@ -419,11 +445,11 @@ class ComparedRatios(Expression):
         return self.one.numerator, self.one.denominator, self.other.numerator, self.other.denominator
 
     @property
-    def size(self) -> float:
-        """Return how large it can be, about."""
-        return 1.0
+    def bounds(self) -> Bounds:  # type: ignore[override]
+        """Return between which numbers it lies: of a quotient, that of the least to the largest."""
+        return Bounds(0.0 if self.is_quotient else -1.0, 1.0)
 
-    def resolve(self, views: Views) -> "ComparedRatios":
+    def resolve(self, views: Views) -> Self:
         """Return the same with averages and sums over all classes written out."""
         return replace(self, one=self.one.resolve(views), other=self.other.resolve(views))
 
@@ -586,7 +612,7 @@ class Goal:
     positive_rate(sex=F) >= 0.8 * positive_rate(sex=M): missed by 0.3 (0.5, bound 0.8)
     """
 
-    left: "Rate | Ratio | ComparedRatios | WorstOf"
+    left: "Rate | Ratio | Searched | WorstOf"
     sense: str
     right: Rate
     confidence: float | None = None
@@ -595,7 +621,7 @@ class Goal:
         if self.sense not in {"<=", ">="}:
             raise ValueError(f"A goal is written with <= or >=; got {self.sense!r}.")
         is_plain = isinstance(self.left, Rate) and self.left.terms and not self.right.terms  # nothing can cancel
-        is_plain = is_plain or isinstance(self.left, ComparedRatios)
+        is_plain = is_plain or isinstance(self.left, Searched)
         if not is_plain and not isinstance(self.left, WorstOf) and not self.linear.terms:
             raise ValueError(f"A goal needs a rate that does not cancel; got {self}, which no prediction changes.")
 
@@ -605,7 +631,7 @@ class Goal:
             right = self.right.resolve(views)
             return tuple(replace(self, left=member.resolve(views), right=right) for member in self.left.members(views))
 
-    def members(self, views: Views) -> "tuple[Rate | Ratio | ComparedRatios, ...]":
+    def members(self, views: Views) -> "tuple[Rate | Ratio | Searched, ...]":
         """Return the rates or ratios that its parts are on, as they would be written."""
         return self.left.members(views)
 
@@ -632,23 +658,28 @@ class Goal:
     @property
     def is_ratio(self) -> bool:
         """Return whether the bound multiplies a denominator."""
-        return any(isinstance(one, Ratio | ComparedRatios) for one in self.left.members())
+        return any(isinstance(one, Ratio | Searched) for one in self.left.members())
 
     @property
     def compares_ratios(self) -> bool:
-        """Return whether it limits how far ratios are apart, which is not linear once multiplied through."""
-        return any(isinstance(one, ComparedRatios) for one in self.left.members())
+        """Return whether it limits how far ratios or shares are apart, which is not linear once multiplied through."""
+        return any(isinstance(one, Searched) for one in self.left.members())
+
+    @property
+    def instead(self) -> str:
+        """Return which goal to write where goals must be linear and this one compares ratios."""
+        return next((one.instead for one in self.left.members() if isinstance(one, Searched)), "")
 
     @property
     def linear(self) -> Rate:
         """Return the rate that must be at most 0; a ratio is multiplied through by its denominator."""
         if isinstance(self.left, WorstOf):
             raise TypeError(f"{self} is several limits at once, one for each of its parts.")
-        if isinstance(self.left, ComparedRatios):
+        if isinstance(self.left, Searched):
             raise TypeError(
                 f"{self} compares ratios, which is not linear once multiplied through: rules of scores and mixtures of "
-                "models are searched for it, as GoalClassifier and MixtureClassifier do for two classes. Here bound "
-                "each of them, as in every_group(precision, by=sex) >= 0.8."
+                "models are searched for it, as GoalClassifier and MixtureClassifier do for two classes. Here "
+                f"{self.instead}."
             )
         if isinstance(self.left, Ratio):
             one, other = self.left.numerator, self.left.denominator * self.right.constant

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from counterpoise.goals.expressions import ComparedRatios, Goal, Rate, Ratio
+from counterpoise.goals.expressions import Goal, Rate, Ratio, Searched
 from counterpoise.solvers.linear_program import power_of_two
 
 PERCENT = "A share is a number from 0 to 1: write 0.8 for 80 %."
@@ -183,7 +183,7 @@ def goal_unit(goal: Goal) -> float:
     """Return the power of two that the largest amount in a goal is of: 1 for shares and for differences of them."""
     if goal.compares_ratios:
         return 1.0
-    members = [one for one in goal.left.members() if not isinstance(one, ComparedRatios)]
+    members = [one for one in goal.left.members() if not isinstance(one, Searched)]
     rates = [one.numerator if isinstance(one, Ratio) and one.numerator.terms else one for one in members]
     parts = [rate.denominator if isinstance(rate, Ratio) else rate for rate in rates]
     unit = max(rate_unit(part) for part in [*parts, *([goal.right] if goal.right.terms else [])])

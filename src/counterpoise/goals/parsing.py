@@ -24,6 +24,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
+from counterpoise.goals.disparity import DISPARITY, WorstDisparity
 from counterpoise.goals.equality import TOLERANCE, equal
 from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, WorstOf, as_rate, make_goal, terms_of
 from counterpoise.goals.rates import (
@@ -64,7 +65,7 @@ from counterpoise.goals.terms import (
 from counterpoise.goals.words import RESERVED, check_min_rows, not_reserved
 
 # Names that no metric of a user's own can have; one may be called cost.
-OWN_WORDS = (*FORMS, MACRO, CONFUSION, FLIP_RATE)
+OWN_WORDS = (*FORMS, MACRO, CONFUSION, FLIP_RATE, DISPARITY)
 _TOKEN = re.compile(
     rf"\s*(?:(?P<number>{NUMBER})|(?P<word>{WORD})|(?P<quoted>{QUOTED})|(?P<sign><=|>=|==|->|\+-|[-+*/().,=<>{{}}:]))"
 )
@@ -363,6 +364,7 @@ def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str
     """Return the rows, and the values of words that stand where a column would but are none, unless in quotes."""
     keywords = {"of", "value", *(["called"] if name == CONFUSION else [])}
     keywords |= {"by", "within", "average", "min_rows"} if name in FORMS else {"min_rows"} if name == MACRO else set()
+    keywords |= {"by", "within"} if name == DISPARITY else set()
     keywords |= {"twin"} if name in FORMS or name == FLIP_RATE else set()
     rows = arguments.rows
     columns: dict[str, str] = {}
@@ -391,8 +393,9 @@ def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ra
         average = next((one if as_truth(one) is None else as_truth(one) for one in words["average"]), False)
         by, within = tuple(words["by"]), tuple(words["within"])
         return WorstRate(name, rows, metric, by, min_rows, within, average)  # type: ignore[arg-type] # it checks them
-    if name == FLIP_RATE:
-        return make_flip_rate(rows)
+    if name in {FLIP_RATE, DISPARITY}:
+        by, within = tuple(words["by"]), tuple(words["within"])
+        return make_flip_rate(rows) if name == FLIP_RATE else WorstDisparity(rows, by, within)
     if name == CONFUSION:
         return make_confusion(rows, next(iter(words["called"]), None))
     if arguments.costs and name != COST:

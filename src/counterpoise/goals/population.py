@@ -47,7 +47,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from counterpoise._base.types import FloatArray
-from counterpoise.goals.binding import Views, name_in_errors
+from counterpoise.goals.binding import PreparedPredictions, Views, name_in_errors
+from counterpoise.goals.disparity import DisparityOutcome, GroupDisparities
 from counterpoise.goals.expressions import ComparedRatios, Goal, Rate, Ratio
 from counterpoise.goals.kinds import CountedRows, are_disjoint, parts_of
 from counterpoise.goals.terms import Dataset
@@ -377,12 +378,15 @@ def measure_goal(
             f"The goal {goal} is on a total, which depends on how many rows there are: it is a fact about these rows "
             "and has no confidence. For the population bound a mean, as in cost({1->0: amount}) <= 2.5."
         )
+    if isinstance(goal.left, GroupDisparities) and predictions is not None:
+        prepared = PreparedPredictions(views, dict(predictions), are_drawn)
+        return cast("GoalOutcome", DisparityOutcome.of(goal.left, prepared))  # which has the same methods
     if isinstance(goal.left, ComparedRatios):
         sides = [
             measure_goal(replace(goal, left=side), views, predictions, are_drawn=are_drawn)
             for side in (goal.left.one, goal.left.other)
         ]
-        return cast("GoalOutcome", ComparedOutcome(sides[0], sides[1], goal.left))  # which has the same methods
+        return cast("GoalOutcome", ComparedOutcome(sides[0], sides[1], goal.left))  # as above
     if isinstance(goal.left, Ratio):
         rates = [goal.left.numerator, goal.left.denominator]
     else:

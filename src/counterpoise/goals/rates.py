@@ -39,7 +39,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 
 from counterpoise.goals.binding import Views, all_left_out
-from counterpoise.goals.expressions import ComparedRatios, Rate, Ratio, WorstOf
+from counterpoise.goals.expressions import ComparedRatios, Rate, Ratio, Searched, WorstOf
 from counterpoise.goals.strata import Strata, describe_pair
 from counterpoise.goals.terms import (
     DEFAULT,
@@ -672,7 +672,7 @@ def pair_of(key: Any) -> tuple[str, str]:
 MOST_GROUPS = 50  # every pair of which makes two rows of the program
 _MOST_COUNTED = 1000  # groups that are counted, where small ones are left out
 
-Members = tuple[Rate | Ratio | ComparedRatios, ...]
+Members = tuple[Rate | Ratio | Searched, ...]
 
 
 class WorstRateForm(NamedTuple):
@@ -808,7 +808,7 @@ class WorstRate(WorstOf):
                 raise NoRows(f"{self} compares groups; by {columns} there is {group}{enough}.")
             if not groups:
                 raise NoRows(f"{self} is about groups; by {columns} there is none.")
-        members: list[Rate | Ratio | ComparedRatios] = []
+        members: list[Rate | Ratio | Searched] = []
         for name in form.metrics or (self.metric,):
             rates = [make_metric(name, rows) for rows in groups]
             if form.combine is not None and name in RATIOS:
@@ -928,8 +928,8 @@ def _group_function(form: str) -> Callable[..., WorstRate]:
         value: str | None = None,
         **where: Any,
     ) -> WorstRate:
-        rows, strata = rows_of(dataset, ranges, of, where, value), _columns(within, "within")
-        return WorstRate(form, rows, "", _columns(by), min_rows, strata, average)
+        rows, strata = rows_of(dataset, ranges, of, where, value), columns_of(within, "within")
+        return WorstRate(form, rows, "", columns_of(by), min_rows, strata, average)
 
     return _with_docstring(form, phrase, 'dataset="train", by=column', f'{form}("train", by="sex")')
 
@@ -949,9 +949,9 @@ def _metric_function(form: str) -> Callable[..., WorstRate]:
         twin: Dataset | str | None = None,
         **where: Any,
     ) -> WorstRate:
-        rows, strata = rows_of(dataset, ranges, of, where, value), _columns(within, "within")
+        rows, strata = rows_of(dataset, ranges, of, where, value), columns_of(within, "within")
         rows = rows if twin is None else rows.with_twin(twin)
-        return WorstRate(form, rows, metric_name(metric), _columns(by), min_rows, strata, average)
+        return WorstRate(form, rows, metric_name(metric), columns_of(by), min_rows, strata, average)
 
     call = f'{form}("recall", "train"{", by=" + repr("sex") if FORMS[form].by else ""})'
     return _with_docstring(form, phrase, "metric, dataset", call)
@@ -989,7 +989,7 @@ True
     return cast("Callable[..., WorstRate]", phrase)
 
 
-def _columns(by: str | Sequence[str], name: str = "by") -> tuple[str, ...]:
+def columns_of(by: str | Sequence[str], name: str = "by") -> tuple[str, ...]:
     columns = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, list | tuple) else (by,)
     if not all(isinstance(column, str) for column in columns):
         example = {"by": "sex", "within": "job"}[name]

@@ -8,10 +8,10 @@ Every rate of a randomized classifier is linear in its mixture. So a goal on any
 model. A goal on a difference, or on every group or class, has several rows with one bound and one price.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from functools import cache, partial
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -29,10 +29,12 @@ from counterpoise.goals.binding import (
 )
 from counterpoise.goals.bound_goals import GoalLimits, risk_of_each
 from counterpoise.goals.classes import Classes
+from counterpoise.goals.disparity import GroupDisparities
 from counterpoise.goals.expressions import ComparedRatios
 from counterpoise.goals.infeasible import bound_step
 from counterpoise.goals.population import AnyShare, can_certify, certified_bound, measure_goal, needed_bound
 from counterpoise.goals.terms import Pairs
+from counterpoise.rules.disparities import DisparitySpread
 from counterpoise.solvers.intervals import UNIT_INTERVAL, Box, Interval
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, constraint_scale, solve_linear_program
 from counterpoise.solvers.rows import BitRows, pack
@@ -275,9 +277,19 @@ class RatioSpread(NamedTuple):
         low, high = interval
         return (self.bound * low, high) if self.is_quotient else (low, high + self.bound)
 
-    def limits(self, interval: Interval) -> tuple[FloatArray, FloatArray]:
+    @property
+    def n_intervals(self) -> int:
+        """Return how many numbers are searched."""
+        return 1
+
+    @property
+    def slopes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return how rows and bounds change with the goal's bound, up to their sign, and their sizes."""
+        return np.tile(-self.bottoms, (2, 1)), np.tile(self.constants[:, 1], 2), np.tile(self.sizes.sum(axis=1), 2)
+
+    def limits(self, box: Box) -> tuple[FloatArray, FloatArray]:
         """Return the limits as rows and bounds."""
-        low, high = self.ends(interval)
+        low, high = self.ends(*box)
         top, bottom = self.constants.T
         rows = np.vstack([low * self.bottoms - self.tops, self.tops - high * self.bottoms])
         return rows, np.concatenate([top - low * bottom, high * bottom - top])
@@ -298,15 +310,45 @@ class RatioSpread(NamedTuple):
         beyond = self.bound * high - low if self.is_quotient else high - low - self.bound
         return beyond if beyond > FEASIBLE else 0.0
 
-    def nearest(self, mixture: FloatArray, interval: Interval) -> float:
+    def nearest(self, mixture: FloatArray, box: Box) -> tuple[float]:
         """Return the t of an interval whose limits a mixture misses least."""
         low, high = self.spread(mixture)
         at = (high + low / max(self.bound, FEASIBLE)) / 2 if self.is_quotient else (low + high - self.bound) / 2
-        return min(max(at, interval.low), interval.high)
+        return (min(max(at, box[0].low), box[0].high),)
+
+    def nearer(self, on_rule: Self, box: Box) -> tuple[Self, Box]:
+        """Return the limits among whose rules one that meets the goal may be, given a rule that misses it."""
+        return self, points(on_rule.nearest(np.ones(1), box))
 
     def on(self, matrix: Callable[[FloatArray], FloatArray]) -> Self:
         """Return the same for other models, or rules, given what tops and bottoms are on these."""
         return self._replace(tops=matrix(self.tops), bottoms=matrix(self.bottoms))
+
+    def beside(self, other: Self) -> Self:
+        """Return the same on these models and then on others."""
+        tops, bottoms = np.hstack([self.tops, other.tops]), np.hstack([self.bottoms, other.bottoms])
+        return self._replace(tops=tops, bottoms=bottoms)
+
+
+Spread: TypeAlias = RatioSpread | DisparitySpread
+
+
+def whole_box(spreads: Sequence[Spread]) -> Box:
+    """Return the intervals that are searched."""
+    return (UNIT_INTERVAL,) * sum(spread.n_intervals for spread in spreads)
+
+
+def points(numbers: Iterable[float]) -> Box:
+    """Return intervals of one number each."""
+    return tuple(Interval(one, one) for one in numbers)
+
+
+def with_boxes(spreads: Iterable[Spread], box: Box) -> Iterator[tuple[Any, Box]]:
+    """Yield each goal with its own intervals of a box."""
+    first = 0
+    for spread in spreads:
+        yield spread, box[first : first + spread.n_intervals]
+        first += spread.n_intervals
 
 
 class GoalConstraints(NamedTuple):
@@ -323,17 +365,17 @@ class GoalConstraints(NamedTuple):
     shares: tuple[AnyShare | None, ...]  # that decide about a goal with a confidence; None: its margin is fixed
     sizes: FloatArray | None = None  # of the terms that the entries of each row are sums and differences of
     owners: IntArray | None = None  # the place of the goal that each row belongs to; None: each has one
-    spreads: tuple[RatioSpread, ...] = ()  # goals whose rows are those of some interval
+    spreads: tuple["Spread", ...] = ()  # goals whose rows are those of some intervals
 
-    def spreads_of(self, _rules: Any) -> tuple[RatioSpread, ...]:
+    def spreads_of(self, _rules: Any) -> tuple["Spread", ...]:
         """Return the goals that compare ratios, on all models."""
         return self.spreads
 
     def within(self, box: Box) -> Self:
-        """Return the same with the limits of intervals, one for each goal that compares ratios."""
+        """Return the same with the limits of intervals, those of each goal that compares ratios."""
         rows, bounds = self.rows.copy(), self.bounds.copy()
-        for spread, interval in zip(self.spreads, box, strict=True):
-            rows[spread.rows], bounds[spread.rows] = spread.limits(interval)
+        for spread, own in with_boxes(self.spreads, box):
+            rows[spread.rows], bounds[spread.rows] = spread.limits(own)
         return self._replace(rows=rows, bounds=bounds)
 
     def excess(self, mixture: FloatArray) -> float:
@@ -429,10 +471,7 @@ class GoalConstraints(NamedTuple):
     def beside(self, other: Self) -> Self:
         """Return the same goals on these models and then on others."""
         rows, slopes = (np.hstack(pair) for pair in ((self.rows, other.rows), (self.row_slopes, other.row_slopes)))
-        spreads = tuple(
-            one._replace(tops=np.hstack([one.tops, two.tops]), bottoms=np.hstack([one.bottoms, two.bottoms]))
-            for one, two in zip(self.spreads, other.spreads, strict=True)
-        )
+        spreads = tuple(one.beside(two) for one, two in zip(self.spreads, other.spreads, strict=True))  # type: ignore[arg-type]
         return self._replace(rows=rows, row_slopes=slopes, spreads=spreads)
 
     def join(self, other: Self) -> Self:
@@ -459,7 +498,7 @@ class GoalConstraints(NamedTuple):
         goals = (*self.goals[:place], self.goals[place].with_bound(bound), *self.goals[place + 1 :])
         if self.goals[place].compares_ratios:
             spreads = tuple(one._replace(bound=bound) if one.place == place else one for one in self.spreads)
-            return self._replace(goals=goals, spreads=spreads).within((UNIT_INTERVAL,) * len(spreads))
+            return self._replace(goals=goals, spreads=spreads).within(whole_box(spreads))
         own = self.rows_of(place)
         rows, bounds = self.rows.copy() if self.row_slopes[own].any() else self.rows, self.bounds.copy()
         for row in own:
@@ -586,10 +625,20 @@ class TalliedGoals(NamedTuple):
         )
         owners = np.setdiff1d(limits.owners, limits.owners[kept]).tolist()
         known = own.rows(count)._replace(owners=limits.owners[kept]) if kept.size else None
-        spreads, first = [], kept.size
+        spreads: list[Spread] = []
+        first = kept.size
         for place in owners:
+            bound = limits.goals[place].bound
             parts = zip(self.targets, limits.owners.tolist(), strict=True)
-            pairs = [one.left for one, owner in parts if owner == place and isinstance(one.left, ComparedRatios)]
+            own_parts = [one.left for one, owner in parts if owner == place]
+            pairs = [one for one in own_parts if isinstance(one, ComparedRatios)]
+            groups = [one for one in own_parts if isinstance(one, GroupDisparities)]
+            if groups:
+                values = partial(tally_rates, views=self.views, count=count)
+                with name_in_errors(limits.goals[place]):
+                    spreads.append(DisparitySpread.of(place, first, groups, values, bound))
+                first += spreads[-1].rows.size
+                continue
             ratios = list(dict.fromkeys(ratio for pair in pairs for ratio in (pair.one, pair.other)))
             sides = [[ratio.numerator for ratio in ratios], [ratio.denominator for ratio in ratios]]
             tops, bottoms = (tally_rates(side, self.views, count, [limits.goals[place]] * len(side)) for side in sides)
@@ -601,11 +650,11 @@ class TalliedGoals(NamedTuple):
                     bottoms,
                     np.array([[rate.constant for rate in side] for side in sides]).T,
                     np.array([[rate.size for rate in side] for side in sides]).T,
-                    limits.goals[place].bound,
+                    bound,
                     pairs[0].is_quotient,
                 )
             )
-            first += 2 * len(ratios)
+            first += spreads[-1].rows.size
         return _join_spreads(limits.goals, known, spreads)
 
     def row_costs(self, row_prices: FloatArray) -> dict[str, FloatArray]:
@@ -618,29 +667,29 @@ class TalliedGoals(NamedTuple):
 
 
 def _join_spreads(
-    goals: tuple[Goal, ...], known: GoalConstraints | None, spreads: Sequence[RatioSpread]
+    goals: tuple[Goal, ...], known: GoalConstraints | None, spreads: Sequence["Spread"]
 ) -> GoalConstraints:
     """Return linear goals together with those that compare ratios, over all of their intervals."""
-    n_models, n_rows = spreads[0].tops.shape[1], sum(spread.rows.size for spread in spreads)
     signs = [goals[spread.place].sign for spread in spreads]
-    slopes = np.vstack([np.tile(-sign * spread.bottoms, (2, 1)) for sign, spread in zip(signs, spreads, strict=True)])
-    pairs = zip(signs, spreads, strict=True)
-    bottoms = np.concatenate([np.tile(sign * spread.constants[:, 1], 2) for sign, spread in pairs])
-    sizes = np.concatenate([np.tile(spread.sizes.sum(axis=1), 2) for spread in spreads])
+    changes = [spread.slopes for spread in spreads]
+    slopes, bottoms = (
+        np.concatenate([sign * own[part] for sign, own in zip(signs, changes, strict=True)]) for part in (0, 1)
+    )
+    n_rows = len(slopes)
     owners = np.concatenate([np.full(spread.rows.size, spread.place) for spread in spreads])
     parts = {
-        "rows": np.zeros((n_rows, n_models)),
+        "rows": np.zeros_like(slopes),
         "bounds": np.zeros(n_rows),
         "row_slopes": slopes,  # with which their scales are found, as those of ratios are
         "bound_slopes": bottoms,
-        "sizes": sizes,
+        "sizes": np.concatenate([own[2] for own in changes]),
     }
     shares: tuple[AnyShare | None, ...] = (None,) * n_rows
     if known is not None:
         parts = {name: np.concatenate([getattr(known, name), own]) for name, own in parts.items()}
         shares, owners = known.shares + shares, np.concatenate([known.places, owners])
     every = GoalConstraints(goals, shares=shares, owners=owners, spreads=tuple(spreads), **parts)
-    return every.within((UNIT_INTERVAL,) * len(spreads))
+    return every.within(whole_box(spreads))
 
 
 def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalConstraints | None:

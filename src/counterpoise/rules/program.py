@@ -31,9 +31,10 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import InfeasibleGoals, Rate, Ratio
+from counterpoise.rules.goal_rows import points, whole_box, with_boxes
 from counterpoise.rules.spreads import explain_spreads
 from counterpoise.solvers import minimize_cvar, minimize_risk
-from counterpoise.solvers.intervals import UNIT_INTERVAL, Box, Examined, Interval, minimize_over_box
+from counterpoise.solvers.intervals import Box, Examined, minimize_over_box
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Mean, Risk, WorstGroup
 
@@ -227,8 +228,7 @@ class Program(NamedTuple):
             lower, tried = float(relaxed.solution.lower), [relaxed]
             spreads, mixture = self.limits.spreads_of(relaxed.rules), relaxed.solution.mixture
             if any(spread.excess(mixture) for spread in spreads) and lower < best - tol * unit:
-                at = [spread.nearest(mixture, own) for spread, own in zip(spreads, box, strict=True)]
-                point = solve(tuple(Interval(one, one) for one in at))
+                point = solve(points(at for one, own in with_boxes(spreads, box) for at in one.nearest(mixture, own)))
                 tried += [] if point is None else [point]
             met = [one for one in tried if not self._excess(one)]
             if not met:
@@ -236,7 +236,7 @@ class Program(NamedTuple):
             found = min(met, key=lambda one: float(one.solution.value))
             return Examined(lower, float(found.solution.value), found)
 
-        best = minimize_over_box(examine, (UNIT_INTERVAL,) * len(self.spreads), tol * unit, most=_MOST_BOXES)
+        best = minimize_over_box(examine, whole_box(self.spreads), tol * unit, most=_MOST_BOXES)
         if best.found is None:
             raise NoMixture(None if failed is None else failed.proof, pool)
         return Optimum(best.found.rules, best.found.solution._replace(lower=best.lower))

@@ -18,7 +18,7 @@ from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.infeasible import SINGLE_RULE
 from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
-from counterpoise.rules.goal_rows import TRAIN
+from counterpoise.rules.goal_rows import TRAIN, whole_box
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.options import Groups
 from counterpoise.rules.program import Choice, Program, build_objective, with_budget
@@ -26,7 +26,7 @@ from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums, as_sums, cheapest_rules
 from counterpoise.rules.scores.table import RankedScores, find_groups, rank
-from counterpoise.solvers.intervals import UNIT_INTERVAL, Box, Examined, Interval, minimize_over_box
+from counterpoise.solvers.intervals import Box, Examined, minimize_over_box
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
 from counterpoise.theory.risks import Risk
@@ -225,10 +225,10 @@ def _search_intervals(
     first = program.family.start(objective).only(np.zeros(1, dtype=np.int64))
     nearest, gap = FixedRule(first, np.inf, is_proven=False, lower=-np.inf), _FINE * tol * objective.losses.unit
 
-    def try_rule(box: Box, best: float, *, exchanges: bool = False) -> tuple[FixedRule, float]:
+    def try_rule(within: RuleLimits, best: float, *, exchanges: bool = False) -> tuple[FixedRule, float]:
         """Return a rule inside of limits that is better than the best, and its value; infinite where it is not."""
         nonlocal nearest
-        found = search(limits.within(box), Effort(max_looks, nearest=False, below=best - gap, exchanges=exchanges))
+        found = search(within, Effort(max_looks, nearest=False, below=best - gap, exchanges=exchanges))
         excess = found.violation + sum(one.excess(alone) for one in limits.spreads_of(found.rule))
         if excess < nearest.violation:
             nearest = FixedRule(found.rule, excess, is_proven=False, lower=-np.inf)
@@ -236,15 +236,14 @@ def _search_intervals(
         return found, value if excess == 0 else np.inf
 
     def examine(box: Box, best: float) -> Examined:
-        found, value = try_rule(box, best)
+        found, value = try_rule(limits.within(box), best)
         if np.isinf(value) and found.lower < best - gap:
-            spreads = limits.spreads_of(found.rule)
-            at = [one.nearest(alone, own) for one, own in zip(spreads, box, strict=True)]
-            other, value = try_rule(tuple(Interval(one, one) for one in at), best, exchanges=bool(np.isinf(best)))
+            nearer = limits.nearer(found.rule, box)
+            other, value = try_rule(nearer, best, exchanges=bool(np.isinf(best)))
             found = other._replace(lower=found.lower)
         return Examined(found.lower, value, found.rule)
 
-    best = minimize_over_box(examine, (UNIT_INTERVAL,) * len(limits.spreads), gap, most=_MOST_BOXES)
+    best = minimize_over_box(examine, whole_box(limits.spreads), gap, most=_MOST_BOXES)
     if best.found is None:
         return nearest._replace(is_proven=bool(np.isinf(best.lower)), lower=best.lower)
     return FixedRule(best.found, 0.0, is_proven=False, lower=best.lower)
