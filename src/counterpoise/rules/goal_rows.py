@@ -316,6 +316,10 @@ class RatioSpread(NamedTuple):
         at = (high + low / max(self.bound, FEASIBLE)) / 2 if self.is_quotient else (low + high - self.bound) / 2
         return (min(max(at, box[0].low), box[0].high),)
 
+    def of_one_rule(self, box: Box) -> Box:
+        """Return the part of a box where the ratios of single rules may be: all of it."""
+        return box
+
     def nearer(self, on_rule: Self, box: Box) -> tuple[Self, Box]:
         """Return the limits among whose rules one that meets the goal may be, given a rule that misses it."""
         return self, points(on_rule.nearest(np.ones(1), box))

@@ -100,8 +100,8 @@ def excess_of(mixture: FloatArray, rows: FloatArray, bounds: FloatArray, row_sca
 class NoMixture(Exception):  # noqa: N818 - named for what is the case
     """No mixture of any rules meets the limits: the proof, and the rules that it uses."""
 
-    def __init__(self, proof: InfeasibleRows | None, rules: Any) -> None:
-        self.proof, self.rules = proof, rules
+    def __init__(self, proof: InfeasibleRows | None, rules: Any, *, proven: bool = True) -> None:
+        self.proof, self.rules, self.proven = proof, rules, proven  # not proven: a search ended before its end
         super().__init__("no mixture of rules meets the limits" if proof is None else str(proof))
 
 
@@ -184,7 +184,7 @@ class Program(NamedTuple):
                 return False
             return True
 
-        return explain_spreads(self, can_hold)
+        return explain_spreads(self, can_hold, proven=error.proven)
 
     def solve_linear(self, tol: float, start: Any = None) -> Optimum:
         """Return the best mixture inside of the limits as they stand, those of one box where goals compare ratios."""
@@ -238,7 +238,7 @@ class Program(NamedTuple):
 
         best = minimize_over_box(examine, whole_box(self.spreads), tol * unit, most=_MOST_BOXES)
         if best.found is None:
-            raise NoMixture(None if failed is None else failed.proof, pool)
+            raise NoMixture(None if failed is None else failed.proof, pool, proven=bool(np.isinf(best.lower)))
         return Optimum(best.found.rules, best.found.solution._replace(lower=best.lower))
 
     def _excess(self, optimum: Optimum) -> float:

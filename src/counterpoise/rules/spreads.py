@@ -16,7 +16,7 @@ _MOST_STEPS = 8  # of the search for a bound
 _MOST_GOALS = 6  # of which each is left out in turn, to find a smaller set that conflicts
 
 
-def explain_spreads(program: Any, can_hold: Any) -> InfeasibleGoals:
+def explain_spreads(program: Any, can_hold: Any, *, proven: bool) -> InfeasibleGoals:
     """Return the conflicting goals of a program, given a function that tells whether limits can hold."""
     limits, goals = program.limits, program.family.goals_of(program.limits)
     conflict = list(range(len(goals.goals)))
@@ -28,7 +28,8 @@ def explain_spreads(program: Any, can_hold: Any) -> InfeasibleGoals:
     nearest = {goals.goals[place]: _nearest(limits, goals, place, can_hold) for place in compared}
     offered = {goal: bound for goal, bound in nearest.items() if bound is not None}
     least = min((abs(bound - goal.bound) for goal, bound in offered.items()), default=np.inf)
-    return InfeasibleGoals([goals.goals[place] for place in conflict], least, offered, nearest_proven=False)
+    names = [goals.goals[place] for place in conflict]
+    return InfeasibleGoals(names, least, offered, proven, nearest_proven=False)
 
 
 def _some(limits: Any, goals: GoalConstraints, places: list[int]) -> Any:

@@ -236,6 +236,7 @@ def _search_intervals(
         return found, value if excess == 0 else np.inf
 
     def examine(box: Box, best: float) -> Examined:
+        box = limits.of_one_rule(box)
         found, value = try_rule(limits.within(box), best)
         if np.isinf(value) and found.lower < best - gap:
             nearer = limits.nearer(found.rule, box)

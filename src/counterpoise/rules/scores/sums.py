@@ -188,6 +188,10 @@ class RuleLimits(NamedTuple):
         assert self.goals is not None  # noqa: S101 - some compare ratios
         return self._replace(goals=self.goals.within(box))
 
+    def of_one_rule(self, box: Box) -> Box:
+        """Return the part of a box that single rules can be in."""
+        return tuple(one for spread, own in with_boxes(self.spreads, box) for one in spread.of_one_rule(own))
+
     def nearer(self, rule: CutRules, box: Box) -> Self:
         """Return limits among whose rules one that meets the goals may be, given one that misses them."""
         assert self.goals is not None  # noqa: S101 - some compare ratios
