@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, conditional_disparity
+from counterpoise.rules.cautions import ConfidenceNotReached
 from tests.tiers import problems
 
 
@@ -127,6 +128,15 @@ def test_models_are_mixed_and_stored_with_the_goal(tmp_path):
     assert loose.value_ <= mixed.value_ + 1e-9
 
 
+def test_there_are_no_margins_and_a_warning_says_so():
+    X, y, columns = people(200, 1)
+    model = cp.GoalClassifier([X[:, 0]], cv="prefit", goals=GOAL, by="sex", random_state=0)
+    with pytest.warns(ConfidenceNotReached, match="there are no margins for goals on conditional_disparity"):
+        model.fit(X, y, sensitive_features=columns)
+    assert model.confidence_ is None
+    assert model.check_goals()[0].holds
+
+
 def fit(goal=GOAL, classifier=cp.GoalClassifier, n_strata=2, **options):
     X, y, columns = people(60, n_strata)
     return classifier(goals=goal, **options).fit(X, y, sensitive_features=columns)
@@ -150,7 +160,10 @@ WRONG = [
     (lambda: fit("conditional_disparity(job=1, by=sex, within=town) + 1 <= 2"), "is the worst of several rates"),
     (lambda: fit("conditional_disparity(sex=F, by=sex, within=job) <= 0.1"), "no row, because sex was 'F' already"),
     (lambda: fit("conditional_disparity(recall, by=sex, within=job) <= 0.1"), "recall"),
-    (lambda: cp.explore(fit(confidence=None)), r"is a search\. Call rebalance\(goals=\.\.\.\) first, and bound max_d"),
+    (
+        lambda: cp.explore(fit(n_strata=1, confidence=None)),
+        r"is a search\. Call rebalance\(goals=\.\.\.\) first, and bound max_d",
+    ),
 ]
 
 

@@ -496,7 +496,8 @@ def choose_mixture(selection: Selection, problem: Problem, losses: Any = None) -
         choice = solve_program(program._replace(objective=Objective(losses, problem.objective)))
     elif problem.max_models is None:
         choice = solve_program(program, problem.tol)
-        choice = with_fewest_draws(program, choice) if problem.fewest_draws else choice
+        is_linear = not program.spreads  # else the limits as they stand are those of any interval
+        choice = with_fewest_draws(program, choice) if problem.fewest_draws and is_linear else choice
     else:
         choice = choose_few(program, problem.max_models)
     return choice._replace(multipliers=choice.multipliers[: len(problem.goals)])  # without that of a budget

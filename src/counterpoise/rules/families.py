@@ -33,6 +33,7 @@ from counterpoise._base.checks import check_mixture
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals, Ratio, Table
 from counterpoise.goals.classes import check_defer_label
+from counterpoise.goals.disparity import WorstDisparity
 from counterpoise.rules.choosing import (
     FIXED,
     PoolPredictions,
@@ -50,7 +51,7 @@ from counterpoise.rules.class_scores.table import CalibratedScores, Calibration,
 from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
 from counterpoise.rules.explaining import ScoreComparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
-from counterpoise.rules.margins import ONLY_SUMS, Margins
+from counterpoise.rules.margins import OF_DISPARITY, ONLY_SUMS, Margins
 from counterpoise.rules.mixture_margins import needs_mixture_margins, solve_with_margins
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
@@ -135,6 +136,8 @@ class PooledModels(NamedTuple):
         """Return the best mixture, or that which was chosen; raise ``InfeasibleGoals`` where there is none."""
         if choice is None and isinstance(problem.objective, Ratio):
             return solve_ratio(self, problem)  # type: ignore[no-any-return]
+        if problem.confidence is not None and any(isinstance(goal.left, WorstDisparity) for goal in problem.goals):
+            return self.solve(problem._replace(confidence=None), choice)._replace(margins=OF_DISPARITY)
         if choice is None and needs_mixture_margins(problem):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         selection = select(self.selection_data, problem)
@@ -203,6 +206,8 @@ class ThresholdRules(NamedTuple):
         """
         if choice is None and isinstance(problem.objective, Ratio):
             return solve_ratio(self, problem)  # type: ignore[no-any-return]
+        if problem.confidence is not None and any(isinstance(goal.left, WorstDisparity) for goal in problem.goals):
+            return self.solve(problem._replace(confidence=None), choice)._replace(margins=OF_DISPARITY)
         if choice is None and needs_mixture_margins(problem):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         table = self.selection_data.answers.tables[TRAIN]

@@ -13,6 +13,7 @@ from scipy.optimize import isotonic_regression
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.rules.choosing import Problem, value_of
+from counterpoise.rules.goal_rows import points, whole_box, with_boxes
 from counterpoise.rules.margins import (
     TARGETS,
     Candidates,
@@ -31,7 +32,6 @@ from counterpoise.rules.scores.cuts import CutRules, Rule
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.sums import RuleLimits, Sums
 from counterpoise.rules.scores.table import RankedScores
-from counterpoise.solvers.intervals import UNIT_INTERVAL, Interval
 
 _MOST_CUTS = {1: 400, 2: 72}  # of a group, by the number of groups
 _FEW_CUTS = 48  # of a group where there are more, or rows may be deferred
@@ -78,8 +78,9 @@ def find_candidates(
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
     if limits.spreads:  # what prices are of: the limits where the best rule is
         alone = np.ones(1)
-        at = [spread.nearest(alone, UNIT_INTERVAL) for spread in limits.spreads_of(plain)]
-        limits = limits.within(tuple(Interval(one, one) for one in at))
+        spreads = limits.spreads_of(plain)
+        boxes = with_boxes(spreads, whole_box(spreads))
+        limits = limits.within(points(at for spread, own in boxes for at in spread.nearest(alone, own)))
     margins = _margin_problem(ranked, problem, None if limits.budget is None else limits.budget.most)
     margins = margins._replace(row_factor=row_factor)
     edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
