@@ -9,7 +9,8 @@ import pytest
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.persist import watch_changes
 from counterpoise.runs import RunFolderError, fit_run, open_run
-from counterpoise.runs.folder import CHECKPOINT, DONE
+from counterpoise.runs.errors import DONE
+from counterpoise.runs.folder import CHECKPOINT
 
 
 def numbers(folder):

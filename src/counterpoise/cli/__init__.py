@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if tokens in ([], ["--help"], ["-h"]):
             sys.stdout.write(OVERVIEW)
             return DONE
+        if sys.stderr.isatty() and not {"--quiet", "--json", "--help", "-h"} & set(tokens):
+            sys.stderr.write(f"counterpoise {tokens[0]} starts\n")  # the packages of a command take a while to load
         from counterpoise.cli.commands import app  # noqa: PLC0415 - needs an optional package
 
         return int(app(tokens, exit_on_error=False, print_error=False) or DONE)

@@ -10,7 +10,19 @@ from cyclopts import App, Parameter
 from counterpoise import __version__, datasets, explorer, runs
 from counterpoise import report as pages
 from counterpoise.cli import DONE, NOT_MET, OVERVIEW, monitoring, tables
-from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, flowing, write_csv, write_page
+from counterpoise.cli.printing import (
+    PRINTED,
+    USUAL,
+    Csv,
+    Flag,
+    Out,
+    Read,
+    Shown,
+    flowing,
+    write_csv,
+    write_page,
+)
+from counterpoise.runs.errors import check_run_folder
 
 app = App(
     name="counterpoise",
@@ -410,7 +422,7 @@ def compare(*places: Path, prediction: str = "prediction", html: Path | None = N
         check_place(html, option="--html")
     for place in places:
         if not place.is_file():
-            runs.open_run(place)  # an error in it is shown before more is loaded
+            check_run_folder(place)  # before more is loaded
     comparison = runs.compare_runs(places, prediction=prediction)
     shown.answer(f"{comparison}{write_page(comparison, html, 'page')}", comparison.as_dict() | {"page": html})
 
@@ -492,6 +504,7 @@ def report(
     interactive
         Write the explorer as a file instead, which works without a server: solutions for a grid of tails and bounds.
     """
+    check_run_folder(run)  # before more is loaded
     if interactive:
         page = explorer.write_interactive(run, output)
         shown.answer(f"explorer: {page}", {"explorer": page})
@@ -569,6 +582,7 @@ def explore(
 
             webbrowser.open(server.address)
 
+    check_run_folder(run)  # before more is loaded
     explorer.explore_run(run, output=output, host=host, port=port, say=shown.say, ready=ready)
 
 

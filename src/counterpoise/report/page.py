@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from counterpoise.auditing.impact import ImpactRatios
-from counterpoise.runs.folder import DONE, REPORT, check_place, write_output
+from counterpoise.runs.errors import DONE
+from counterpoise.runs.folder import REPORT, check_place, write_output
 from counterpoise.runs.result import RESULT, RunResult, read_result
 
 if TYPE_CHECKING:

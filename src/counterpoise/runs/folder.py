@@ -42,7 +42,7 @@ from counterpoise.persist import write_atomically
 from counterpoise.persist.file_access import open_regular, read_file, step, without_waiting
 from counterpoise.persist.locks import LOCK, FolderInUse, FolderLock
 from counterpoise.rules.draws import check_key, make_key
-from counterpoise.runs.errors import DataError, RunFolderError, load_json_file
+from counterpoise.runs.errors import DONE, SETTINGS, DataError, RunFolderError, check_run_folder, load_json_file
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
 from counterpoise.runs.result import RESULT, RunResult, read_result
 from counterpoise.runs.results import ResultsTable
@@ -83,8 +83,8 @@ def _write(path: Path, content: bytes, *, private: bool) -> None:
         raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-GOALS, SETTINGS, MODEL = "goals.toml", "settings.json", "model.cp"
-ENVIRONMENT, LOG, DONE = "environment.json", "log.txt", "done.json"
+GOALS, MODEL = "goals.toml", "model.cp"
+ENVIRONMENT, LOG = "environment.json", "log.txt"
 POOL_OUTPUTS = "pool_outputs.cp"  # of the rows of the run, so that no model need predict them again
 MONITOR, MONITOR_LOG = "monitor.json", "monitor.jsonl"  # of batches that came after the run
 _OWN = (GOALS, SETTINGS, MODEL, RESULT, ENVIRONMENT, LOG, DONE, POOL_OUTPUTS, KEY, MONITOR, MONITOR_LOG)
@@ -249,16 +249,7 @@ def open_run(folder: str | Path) -> Run:
     RunFolderError
         Where there is no such folder, it is something else, or its run is not whole.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise RunFolderError(f"There is no run folder {folder}. Make one with: counterpoise fit GOALS.")
-    if not (folder / SETTINGS).is_file():
-        raise RunFolderError(f"{folder} is not a run folder: it has no {SETTINGS}.")
-    if not (folder / DONE).is_file():
-        raise RunFolderError(
-            f"The run in {folder} is not finished. Wait until its fit ends, or resume it with: "
-            f"counterpoise fit GOALS --output {folder}."
-        )
+    folder = check_run_folder(folder)
     absent = [name for name in (GOALS, MODEL, RESULT, ENVIRONMENT) if not (folder / name).is_file()]
     if absent:
         raise RunFolderError(f"The run in {folder} is damaged: it lacks {', '.join(absent)}. Fit it again elsewhere.")
