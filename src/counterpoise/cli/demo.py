@@ -57,8 +57,8 @@ def run_demo(output: Path, say: Say, progress: Progress) -> tuple[Path, Path]:
     say(f"The audit, on {n_rows:,} rows that took no part in the fit:\n")
     say(_audit(run))
     say(
-        f"\nWhere a verdict is undecided, {n_rows:,} rows are too few to tell. The truth is known here: what was asked\n"
-        f"(|), and what came on {_N_TRUTH:,} other people:\n"
+        f"\nWhere a verdict is undecided, {n_rows:,} rows are too few to tell. The truth is known here: what was\n"
+        f"asked (|), and what came on {_N_TRUTH:,} other people:\n"
     )
     say("\n".join(_bars(run, truth)))
     return page, run.folder
