@@ -188,6 +188,17 @@ def test_margins_keep_a_rule_further_inside_and_a_proof_tests_it():
     assert "prove that the goals hold" in str(proven.proof_)
 
 
+@pytest.mark.slow
+def test_a_mixture_gets_margins_too_and_a_bound_that_no_margin_fits_in_is_not_searched_for():
+    goals = ["min_ratio(precision, by=sex) >= 0.5"], ["max_difference(precision, by=sex) <= 0.01"]
+    data = rows(n=1500)
+    safe = fitted(goals[0], confidence=0.9, by="sex", decision="sticky", data=data)
+    assert safe.confidence_ == 0.9
+    assert safe.margins_[0].standard_error > 0
+    with pytest.warns(ConfidenceNotReached):
+        assert fitted(goals[1], confidence=0.9, by="sex", decision="sticky", data=data).confidence_ is None
+
+
 def test_a_rule_that_leaves_a_group_without_a_ratio_is_never_called_sure():
     """Nothing is compared there, so the goal is met, but one more positive decision may miss it."""
     with pytest.warns(ConfidenceNotReached):

@@ -149,6 +149,8 @@ class _Tightened(NamedTuple):
         Of some of the rows a goal may have none.
         """
         goals = tightened(self.problem.goals, self.errors, target)
+        if any(goal.compares_ratios and not 0.0 <= goal.bound <= 1.0 for goal in goals):  # not to be searched for
+            return None
         try:
             return self.family.solve(self.problem._replace(goals=goals))
         except (InfeasibleGoals, NoRows):
