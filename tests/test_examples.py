@@ -1,10 +1,17 @@
 """The examples of the gallery run as they stand, print something and leave a figure."""
 
+import json
 import runpy
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+
+from counterpoise.datasets import loans
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("plot_*.py"))
 
@@ -39,3 +46,43 @@ def test_an_example_prints_something_and_leaves_one_figure(example, pyplot, caps
     run(example)
     assert capsys.readouterr().out.strip()
     assert len(pyplot.get_fignums()) == 1
+
+
+@contextmanager
+def served(app):
+    """Serve an app in a thread; yield a function that posts JSON to a path and returns the status and the answer."""
+    uvicorn = pytest.importorskip("uvicorn", reason="the service")
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening, ThreadPoolExecutor(1) as thread:
+        running = thread.submit(server.run, sockets=[listening])
+
+        def post(path, content):
+            with closing(HTTPConnection(*listening.getsockname(), timeout=60)) as connection:
+                connection.request("POST", path, json.dumps(content), {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                return answer.status, json.load(answer)
+
+        try:
+            yield post
+        finally:
+            server.should_exit = True
+            running.result(timeout=60)
+
+
+@pytest.mark.slow
+def test_the_service_decides_as_the_model_does_one_by_one_in_threads_and_many_at_once(monkeypatch):
+    pytest.importorskip("fastapi", reason="the service")
+    monkeypatch.delenv("MODEL", raising=False)
+    service = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "serve_fastapi.py"))
+    table = loans(60, random_state=5)[0][service["COLUMNS"]].astype(float)
+    people = [{name: value for name, value in row.items() if value == value} for row in table.to_dict("records")]  # noqa: PLR0124 - NaN
+    with served(service["app"]) as post:
+        status, together = post("/decide_many", people)
+        with ThreadPoolExecutor(4) as threads:
+            alone = list(threads.map(lambda one: post("/decide", one)[1], people))
+        refused = [post("/decide", one)[0] for one in ({"amount": -1, "months": 12}, {**people[0], "sex": "F"})]
+        assert (status, together) == (200, service["app"].state.model.predict(table).tolist())
+    assert [one["default"] for one in alone] == together
+    assert [one["score"] > one["threshold"] for one in alone] == [one == "yes" for one in together]
+    assert len(set(together)) > 1
+    assert refused == [422, 422]

@@ -10,18 +10,7 @@ from cyclopts import App, Parameter
 from counterpoise import __version__, datasets, explorer, runs
 from counterpoise import report as pages
 from counterpoise.cli import DONE, NOT_MET, OVERVIEW, monitoring, tables
-from counterpoise.cli.printing import (
-    PRINTED,
-    USUAL,
-    Csv,
-    Flag,
-    Out,
-    Read,
-    Shown,
-    flowing,
-    write_csv,
-    write_page,
-)
+from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, flowing, write_csv, write_page
 from counterpoise.runs.errors import check_run_folder
 
 app = App(
