@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from papers.holding import experiment, peers, persons, planned, trained
+from papers.holding import others as other_rules
 from papers.holding.experiment import (
     BONFERRONI,
     CONFIDENCES,
@@ -31,6 +32,7 @@ in 0.879, 0.950 and 0.975, and it costs 12 to 18 % less."""
 _N_BLOCKS = 4
 _N_TRAINED = 5  # blocks of fits from end to end
 _N_PERSONS = 5  # blocks of draws of persons
+_N_OTHERS = 5  # blocks of draws of class rules, deferral and boosters
 _N_PEERS = 5
 _N_PLANNED = 5  # pilots of plans
 _LEAST_ROWS, _LEAST_REACHED = 3000, 0.7  # of the cells that the rule is about
@@ -82,12 +84,17 @@ def wanted(datasets: Sequence[str], n_blocks: int) -> list[Any]:
     """Return the blocks of draws: on given scores, from end to end, of persons, of peers, and of plans."""
     others: list[Any] = [*trained.wanted(_N_TRAINED), *persons.wanted(_N_PERSONS), *peers.wanted(_N_PEERS)]
     others += planned.wanted(datasets, _N_PLANNED)
-    return [*experiment.wanted(datasets, n_blocks), *(block for block in others if block.dataset in datasets)]
+    if set(datasets) == set(DATASETS):  # populations of their own
+        others += other_rules.wanted(_N_OTHERS)
+    return [
+        *experiment.wanted(datasets, n_blocks),
+        *(block for block in others if block.dataset in {*datasets, *other_rules.KINDS}),
+    ]
 
 
 def measure(block: Any) -> list[ResultRow]:
     """Return the rows of a block of any kind."""
-    parts: tuple[Any, ...] = persons, peers, planned, trained
+    parts: tuple[Any, ...] = other_rules, persons, peers, planned, trained
     for part in parts:
         if isinstance(block, part.Block):
             return list(part.measure(block))
@@ -101,6 +108,8 @@ def sections(rows: ResultsTable, _folder: Path) -> list[str]:
     parts = [_head(given), _verdicts(by_level)]
     if len(ends):
         parts.append(_trained_section(cells_of(ends, str(trained.CONFIDENCE), "")))
+    if len(more := rows.where(experiment=other_rules.EXPERIMENT)):
+        parts.append(_others_section(cells_of(more, str(other_rules.CONFIDENCE), "")))
     if len(several := rows.where(experiment=persons.EXPERIMENT)):
         parts.append(_persons_section(several))
     if len(beside := rows.where(experiment=peers.EXPERIMENT)):
@@ -214,6 +223,16 @@ def _trained_section(cells: Sequence[Cell]) -> str:
 their models decides, and all of it is judged on up to 30,000 other rows. The shift between the two is inside of the
 margin. Over the {len(reached)} cells where the level is reached in at least {_LEAST_REACHED:.0%} of the draws,
 {mean:.3f} hold, and {plain:.3f} of the plain rules."""
+    return _table(cells, title, has_others=False)
+
+
+def _others_section(cells: Sequence[Cell]) -> str:
+    title = f"""## Class rules, deferral and boosters
+
+With `confidence={other_rules.CONFIDENCE:g}` beside `None`, on generated populations of 40,000 rows whose other rows
+judge: rules of three classes and rules that defer on given scores, and `LPBoostClassifier`, which keeps 0.3 of the rows
+to choose its mixture on. Drawn decisions are judged in expectation. A share of n draws has a standard error of
+about 0.3 / sqrt(n) near 0.9."""
     return _table(cells, title, has_others=False)
 
 

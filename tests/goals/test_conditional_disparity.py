@@ -53,6 +53,21 @@ def test_its_standard_error_is_how_much_it_varies():
     assert np.std(values) == pytest.approx(np.mean(errors), rel=0.15)
 
 
+ODD = (["NA", "None", "nan", "", " "], [1, 1.0, 2], ["1", "1.0", "01"], [None, "a", "A "], [np.nan, -0.0, 0.0, 7])
+
+
+@pytest.mark.parametrize("values", ODD)
+def test_a_goal_groups_odd_values_as_the_report_does(values):
+    rng = np.random.default_rng(0)
+    for n_rows in (8, 20, 40):
+        sex, job, decisions = np.empty(n_rows, object), rng.choice(["a", "b"], n_rows), rng.integers(0, 2, n_rows)
+        sex[:], decisions[:2] = [values[place] for place in rng.permutation(n_rows) % len(values)], [0, 1]
+        shown = conditional_disparity(decisions, {"sex": sex}, {"job": job}).groups
+        table = Table(None, decisions, {"sex": sex, "job": job})
+        value = goals.conditional_disparity(by="sex", within="job").value(decisions, table, classes=[0, 1])
+        assert value == pytest.approx(max(one.conditional for one in shown), abs=1e-12)
+
+
 def test_audits_cover_the_disparity_of_the_population():
     rng = np.random.default_rng(1)
     job, missed, n_rows = np.arange(600) % 3, 0, 600
