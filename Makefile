@@ -4,13 +4,14 @@ BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all test-networks test-lowest lock lint docs bench bench-full reproduce wheel-test release-check clean
+.PHONY: help demo test test-all drill test-networks test-lowest lock lint docs bench bench-full reproduce wheel-test release-check clean
 
 help:
 	@echo "make demo        a whole story on made-up loans, whose truth is known; ends with a report"
 	@echo "make test        run the tests of what a change is likely to break: some minutes"
 	@echo "make test-all    run these and the slow tests in one go"
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
+	@echo "make drill       random sequences of calls and commands, some of them killed, for a minute: make drill SECONDS=3600"
 	@echo "make lint        ruff, mypy, import contracts"
 	@echo "make docs        build the documentation site into build/docs, with warnings as errors"
 	@echo "make bench       quick benchmarks against peers (make bench-full for all sizes)"
@@ -56,6 +57,11 @@ test: .venv/installed
 # In one go: a second one would start workers, collect and fit again.
 test-all: .venv/installed
 	$(BIN)/python $(PYTEST)
+
+SECONDS := 60
+SEED := 0
+drill: .venv/installed
+	$(BIN)/python tools/fault_drill.py --seconds $(SECONDS) --seed $(SEED)
 
 # The other tests have passed without PyTorch by then: nothing else may need it.
 test-networks: .venv/installed

@@ -415,7 +415,7 @@ def goal_cases() -> Iterator[Case]:
     """Yield rules of two classes."""
     for data in TWO_CLASSES:
         for name, asked in GOAL_SETTINGS.items():
-            if data in {"two", "ties", "words"} or len(asked.parameters) != 2 or "by" in asked.parameters:  # noqa: PLR2004 - some for all
+            if data in {"two", "ties", "words"} or len(asked.parameters) != 2 or "by" in asked.parameters:
                 yield Case(f"goal/{data}/{name}", partial(goal_case, data, asked))
     for data in ("two", "cancer"):
         for name in POOLED:
@@ -718,7 +718,7 @@ def checkpoint_case(model: Any) -> dict[str, Any]:
     both = slice(0, rows.choose.stop)
 
     def interrupt(done: Any) -> None:
-        if done.number == 2:  # noqa: PLR2004 - the second round
+        if done.number == 2:
             raise KeyError(done.number)
 
     with tempfile.TemporaryDirectory() as folder:
@@ -1114,7 +1114,7 @@ def bad_rows_case(kind: Callable[[], Any], change: str) -> dict[str, Any]:
         "one dimension": lambda: (X[:, 0], y),
         "infinite": lambda: (np.where(X > 1, np.inf, X), y),
         "missing": lambda: (np.where(np.abs(X - 1.0) < X.std(), np.nan, X), y),
-        "missing labels": lambda: (X, np.where(np.arange(80) < 3, np.nan, y)),  # noqa: PLR2004 - some
+        "missing labels": lambda: (X, np.where(np.arange(80) < 3, np.nan, y)),
         "real labels": lambda: (X, X[:, 0]),
         "two columns of labels": lambda: (X, np.column_stack([y, y])),
         "texts": lambda: (X.astype(str), y),

@@ -181,7 +181,7 @@ def main() -> None:
         times = time_here(asked.only)
         print(json.dumps({"source": str(Path(counterpoise.__file__).parents[1]), "times": times}))
         return
-    if len(asked.sources) != 2:  # noqa: PLR2004 - the old and the new
+    if len(asked.sources) != 2:
         parser.error("give two source trees, as in OLD/src NEW/src")
     runs: list[list[dict[str, float]]] = [[], []]
     for number in range(asked.runs):

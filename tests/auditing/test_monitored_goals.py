@@ -246,3 +246,16 @@ def test_classes_are_those_of_the_first_update():
     assert monitor.classes == ["no", "yes"]
     with pytest.raises(ValueError, match="Name all classes"):
         Monitor("selection_rate <= 0.9").update(["yes"])
+
+
+@pytest.mark.parametrize("classes", [[False, True], [3, 7], [0.5, 1.5], ["no", "yes"]], ids=str)
+def test_labels_of_every_type_are_restored_with_late_labels(classes):
+    labels = np.array(classes)
+    options = {"classes": labels, "pos_label": labels[1], "defer_label": np.str_("ask")}
+    monitor = Monitor("recall >= 0.5", **options)
+    monitor.update(labels[[0, 1, 1]], ids=["a", "b", "c"])
+    again = Monitor.restore(json.loads(json.dumps(monitor.state(), allow_nan=False)))
+    for one in (monitor, again):
+        one.update(None, labels[[1, 1]], ids=["b", "c"])
+    assert again.verdicts == monitor.verdicts
+    assert again.verdicts[0].estimate == 1.0

@@ -312,6 +312,7 @@ class Monitor:
         True
         """
         options = {name: getattr(self, name) for name in _OPTIONS}
+        options |= {name: one.item() for name, one in options.items() if isinstance(one, np.generic)}
         streams = {
             key: [one.marks.tolist(), one.levels.tolist(), one.numbers.tolist()] for key, one in self._counted.items()
         }
