@@ -1,9 +1,12 @@
 """The validation file of a run: complete, checkable without the package, without rows, and whole or not there."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -126,6 +129,41 @@ def test_a_full_disk_leaves_nothing(run, tmp_path, stopped):
     with watch_changes(fail), pytest.raises(RunFolderError, match="cannot be written: No space left on device"):
         write_pack(run, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+def test_stopped_or_joined_by_another_at_every_write_a_folder_is_whole_or_not_there(tmp_path):
+    files = {name: name.encode() for name in ("README.md", "audit.json", "SHA256SUMS")}
+
+    def write_and(number, act):
+        """Write in a process of its own, which does something at one of its writes; return whether it got so far."""
+        child = os.fork()
+        if not child:
+            count = iter(range(100))
+            with watch_changes(lambda *_: act() if next(count) == number else None), suppress(BaseException):
+                packing._write_folder(tmp_path / "out", files)
+            os._exit(next(count) <= number)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 1
+
+    def fail(what, path):
+        if what == "write":
+            raise OSError(28, "No space left on device", str(path))
+
+    def join(watcher=fail):  # begins, and stops before it has written
+        with watch_changes(watcher), suppress(RunFolderError):
+            packing._write_folder(tmp_path / "out", files)
+
+    for act in (lambda: os.kill(os.getpid(), signal.SIGKILL), join):
+        number = 0
+        while write_and(number, act):
+            names = {path.name for path in (tmp_path / "out").glob("*")}
+            assert names in (set(), set(files)), number
+            shutil.rmtree(tmp_path / "out", ignore_errors=True)
+            number += 1
+        assert number >= 2 * len(files)
+        shutil.rmtree(tmp_path / "out")
+    join(lambda *_: None)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]  # of the killed ones nothing is left
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ import numpy as np
 from counterpoise._base.text import plain_values
 from counterpoise.classifiers.alternatives import Alternatives
 from counterpoise.persist.file_access import step, write_atomically
+from counterpoise.persist.locks import FolderInUse, FolderLock
 from counterpoise.report.alternatives import alternatives_document, near_table
 from counterpoise.report.alternatives import headline as alternatives_headline
 from counterpoise.report.contents import render
@@ -63,7 +65,7 @@ _MOST_VALUES = 100_000  # rare texts that are looked for
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _PATIENCE = 120  # seconds for a browser
-_PART = ".part"
+_PART, _WHOLE = ".part", "whole"  # ending of a folder that is not done, and the folder in it that gets the name
 _EVENT = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (.*)$")
 _TRIED = ("starts", "resumes", "stopped", "fitted", "mixture of", "done")  # beginnings of events that are shown
 
@@ -434,16 +436,23 @@ def _as_pdf(page: bytes) -> bytes | None:
 
 
 def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a folder beside its place, and rename it: nobody sees a part of it."""
+    """Write files into a folder beside its place, and rename it: nobody sees a part of it.
+
+    Who writes there holds a lock, by which the next one knows what a killed process left.
+    """
     folder = folder.absolute()
     part = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}{_PART}")
     for left in folder.parent.glob(f".{folder.name}.*{_PART}"):
-        shutil.rmtree(left, ignore_errors=True)
+        with suppress(FolderInUse, OSError):
+            with FolderLock(left):
+                pass
+            shutil.rmtree(left, ignore_errors=True)
     try:
-        for name, content in files.items():
-            write_atomically(part / name, [content])
-        step("rename", folder)
-        part.rename(folder)  # also onto an empty folder
+        with FolderLock(part):
+            for name, content in files.items():
+                write_atomically(part / _WHOLE / name, [content])
+            step("rename", folder)
+            (part / _WHOLE).rename(folder)  # also onto an empty folder
     except OSError as error:
         raise RunFolderError(f"{folder} cannot be written: {error.strerror or error}. Nothing was left.") from error
     finally:
