@@ -51,3 +51,14 @@ def test_ci_has_a_version_of_everything_and_no_address_of_an_index():
         assert (versions and all(map(one.specifier.contains, versions))) or one.name == "counterpoise", (
             f"make lock: {one}"
         )
+
+
+def test_the_conda_recipe_requires_what_the_project_does():
+    text = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    required = {
+        line.strip(" -").replace(" ", "") for line in text.partition("  run:\n")[2].partition("\n\n")[0].splitlines()
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    expected = {one.replace(" ", "") for one in project["dependencies"]} | {f"python{project['requires-python']}"}
+    assert required == expected
+    assert all(f"{name} = {place}" in text for name, place in project["scripts"].items())
