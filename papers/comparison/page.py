@@ -277,8 +277,10 @@ def _promised(rows: ResultsTable) -> str:
             inside.append(row.value <= sign * float(row.settings.removeprefix("bound=")))
     if not reached:
         return ""
+    n_splits = len({row.seed for row in rows.where(method=SURE)})
     return (
-        f" `{SURE}`\nsays that it reached its confidence in {len(inside)} of {len(reached)} cases, and of these "
+        f" `{SURE}`\nwas run on {n_splits} splits of each set; it says that it reached its confidence in "
+        f"{len(inside)} of {len(reached)} cases, and of these "
         f"{np.mean(inside):.2f} hold; in the others it\nwarns that these rows are too few. Test rows are a sample too, "
         "and their noise lowers such shares:\nthe promise is judged [on whole populations](../holding/README.md)."
     )

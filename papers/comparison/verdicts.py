@@ -9,7 +9,7 @@ from scipy.stats import t as student
 from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
 from papers.comparison.experiment import COST, METHODS, SIZES, VALUE
-from papers.comparison.methods import OURS_NAME, TRAINED, Method
+from papers.comparison.methods import OURS_NAME, SURE, TRAINED, Method
 from papers.comparison.peers import PEERS
 from papers.comparison.questions import GOALS, TAIL
 from papers.comparison.rows import SOURCES, Sizes
@@ -68,9 +68,10 @@ def in_all(rows: ResultsTable) -> ResultsTable:
     """Return the rows of splits that all methods have, question by question: after a stopped run some have fewer."""
     seen: dict[tuple[str, str], dict[str, set[int]]] = {}
     for row in rows:
-        seen.setdefault((row.dataset, row.learner), {}).setdefault(row.method, set()).add(row.seed)
+        if row.method != SURE:  # is in no verdict
+            seen.setdefault((row.dataset, row.learner), {}).setdefault(row.method, set()).add(row.seed)
     shared = {asked: set.intersection(*by_method.values()) for asked, by_method in seen.items()}
-    return ResultsTable(tuple(row for row in rows if row.seed in shared[row.dataset, row.learner]))
+    return ResultsTable(tuple(row for row in rows if row.seed in shared.get((row.dataset, row.learner), ())))
 
 
 def bound_of(point: Point) -> float:
