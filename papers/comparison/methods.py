@@ -79,7 +79,7 @@ class Chooser:
         self._test = case.test.X if as_it_comes else case.test.scores
         how: dict[str, Any] = {} if as_it_comes else {"cv": "prefit", "confidence": None}
         self._model = GoalClassifier(case.new() if as_it_comes else _same, random_state=case.seed, **how)
-        columns = {"sensitive_features": _columns(rows), "baseline": rows.deployed}
+        columns: dict[str, Any] = {"sensitive_features": _columns(rows), "baseline": rows.deployed}
         self._model.fit(rows.X if as_it_comes else rows.scores, rows.y, **columns)
         self.reached: bool | None = None
 

@@ -93,7 +93,8 @@ def measure(block: Block) -> list[ResultRow]:
 
 def new_model(kind: str, level: float | None, seed: int) -> Any:
     """Return what is fitted in a draw."""
-    known, options = rows_of(kind), {"confidence": level, "random_state": seed}
+    known = rows_of(kind)
+    options: dict[str, Any] = {"confidence": level, "random_state": seed}
     if kind == BOOSTER:
         tree = DecisionTreeClassifier(max_depth=4, random_state=seed)
         stopping = Stopping(validation_fraction=0.3)

@@ -124,9 +124,9 @@ class DisparityOutcome(NamedTuple):
     def bounds(self, risk: float) -> Bounds:
         """Return bounds on the population's value, each of which fails with probability ``risk`` at most."""
         turned = self._replace(own=self.own[::-1], every=self.every[::-1])
-        return Bounds(-turned._upper(risk), self._upper(risk))  # noqa: SLF001 - of its own class
+        return Bounds(-turned.upper(risk), self.upper(risk))
 
-    def _upper(self, risk: float) -> float:
+    def upper(self, risk: float) -> float:
         known = (self.every > 0).all(axis=0)
         (rejected, accepted), own = self.every[:, known], self.own[:, known]
         weights, unknown = self.weights[known], float(self.weights[~known].sum())

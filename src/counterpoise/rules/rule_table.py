@@ -59,9 +59,9 @@ class RatioSum(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """What a function rises with the share of a count."""
+    """What a function rises with the share of a count of rows."""
 
-    count: RowCount
+    counted: RowCount
     slope: FloatArray
     is_under: bool = False  # whether it is in a denominator alone: what moves there without the numerator changes less
 
@@ -76,7 +76,7 @@ def tangent(function: Linear | RatioSum, share: Callable[[RowCount], Any]) -> tu
     """
     if not isinstance(function, RatioSum):
         slopes = [Slope(count, np.asarray(count.coefficient)) for count in function.row_counts]
-        return np.asarray(function.constant + sum(one.slope * share(one.count) for one in slopes)), slopes
+        return np.asarray(function.constant + sum(one.slope * share(one.counted) for one in slopes)), slopes
     value, is_known, slopes = np.asarray(function.constant), np.asarray(True), []
     for weight, top, bottom in function.ratios:
         (over, over_slopes), (under, under_slopes) = tangent(top, share), tangent(bottom, share)
@@ -315,7 +315,7 @@ class RuleTable:
                 for pair, own in squares.items()
             }
             for number, place in enumerate(places.tolist()):
-                own = [one for one in self.tangent(place, shares)[1] if one.count.rows.name == name]
+                own = [one for one in self.tangent(place, shares)[1] if one.counted.rows.name == name]
                 if not own:
                     continue
                 # Of each measure: what an answer adds to the influence of a row, and what is taken off.
