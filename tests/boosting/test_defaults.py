@@ -35,7 +35,7 @@ def test_every_voting_booster_is_as_good_as_gradient_boosting_on_tumours(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("booster", [cp.AdaLPBoostClassifier, cp.LPBoostClassifier])
 def test_mixtures_start_from_a_strong_model_and_differ_from_it(booster):
-    model = booster(n_estimators=20, random_state=0).fit(*TUMOURS)
+    model = booster(n_estimators=20, decision="vote", random_state=0).fit(*TUMOURS)  # draws need no other model
     strong, *trees = model.estimators_
     assert type(strong) is cp.AdaBoostClassifier
     assert all(type(tree) is HistogramTree for tree in trees)

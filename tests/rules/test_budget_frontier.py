@@ -69,7 +69,7 @@ def test_a_frontier_of_models_has_the_aimed_bound_and_the_tightest_that_any_mixt
 
 @pytest.mark.slow
 def test_a_frontier_of_class_rules_is_what_choosing_with_each_bound_finds():
-    known = known_rows(*drawn_rows(0, 200, 3))
+    known = known_rows(*drawn_rows(1, 200, 3))
     goals = as_goals(["recall(of=0) >= 0.5"])
     levels = np.array([0.5, 0.85, 1.1])
     family, aim = ClassFamily(known), as_problem(0.5, None, goals, budget=BUDGET)
