@@ -9,12 +9,13 @@ training (Liu et al. 2021); *last layer* retrains the last layer of a network on
 et al. 2023). *boosted for groups* is ``AdaLPBoostClassifier(reweigh="groups")``, the weights of Group DRO; *DORO* is
 ``AdaLPBoostClassifier(alpha=0.2, outlier_fraction=0.05)``, which knows no groups (Zhai et al. 2021). *worst group* is
 ``GoalClassifier(objective=WorstGroup("group"), decision="sticky")`` of the plain model, *reweighted, worst group* of
-the reweighted one; *with groups* lets its rules see the group, where that is not half of the label. *few labels* is *worst group* with the groups of a tenth
-of the choice rows.
+the reweighted one; *with groups* lets its rules see the group, unless it holds the label. *few labels* is *worst group*
+with the groups of a tenth of the choice rows.
 
 Rule, set before the run: a method lowers the worst group's error on a set where its mean difference to *plain* over the
 splits is below zero by more than two standard errors, corrected for splits that overlap (Nadeau and Bengio 2003). It is
-recommended where it does so on most sets and nowhere raises it.
+recommended where it does so on most sets and nowhere raises it. The control is a fair coin, which errs in 50 % of every
+group.
 """
 
 import os
@@ -148,6 +149,8 @@ def page(rows: list[dict[str, str]]) -> str:
     for name in names:
         for method in methods:
             own = {row["seed"]: row for row in rows if row["set"] == name and row["method"] == method}
+            if not own:
+                continue
             plain = {row["seed"]: row for row in rows if row["set"] == name and row["method"] == PLAIN}
             gains = [float(own[seed]["worst group"]) - float(plain[seed]["worst group"]) for seed in own]
             mean, error = corrected(gains)
