@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import counterpoise as cp
 from counterpoise.cli import main
 from counterpoise.datasets import loans
+from counterpoise.goals import ProxyAssumption
 
 COMMAND = ["audit", "people.csv", "--impact", "--groups", "sex", "--groups", "region"]
 DECIDED = [*COMMAND, "--prediction", "last_year", "--positive", "no"]
@@ -51,6 +53,23 @@ def test_json_holds_every_number(people, capsys):
     assert any("few people" in one["note"] for one in told["ratios"])
 
 
+def test_weights_and_probabilities_of_groups_are_columns_of_the_table(people, capsys):
+    people = people.assign(p_a=np.arange(400) / 400, p_b=1 - np.arange(400) / 400, mass=1 + np.arange(400) % 3)
+    people.to_csv("people.csv", index=False)
+    options = ["--weights", "mass", "--largest-weight", "3", "--proxy", "race=a:p_a,b:p_b", "--json"]
+    assert main([*DECIDED, *options]) == 0
+    told = json.loads(capsys.readouterr().out)
+    columns = {name: people[name].to_numpy() for name in ("sex", "region", "p_a", "p_b")}
+    with pytest.warns(ProxyAssumption):
+        ratios = cp.impact_ratios(
+            people["last_year"], columns, pos_label="no", sample_weight=people["mass"], largest_weight=3,
+            proxies={"race": {"a": "p_a", "b": "p_b"}},
+        )  # fmt: skip
+    lows = {(one["table"], one["category"]): one["low"] for one in told["ratios"]}
+    assert lows == {(one.table, one.category): None if np.isnan(one.low) else one.low for one in ratios.ratios}
+    assert told["notes"] == list(ratios.notes)
+
+
 def test_scores_have_rates_above_their_median(people, capsys):
     assert main([*COMMAND, "--score", "income"]) == 0
     assert f"above {people['income'].median():g}, the median of these 400 scores" in capsys.readouterr().out
@@ -59,7 +78,7 @@ def test_scores_have_rates_above_their_median(people, capsys):
 REFUSED = {
     "both": ([*DECIDED, "--score", "income"], "pass --prediction with decisions, or --score with scores"),
     "no groups": (["audit", "people.csv", "--impact", "--prediction", "last_year"], "Impact ratios need --groups"),
-    "weights": ([*DECIDED, "--weights", "income"], "--weights is not for impact ratios: each person counts once"),
+    "limit alone": ([*DECIDED, "--largest-weight", "9"], "largest_weight needs sample_weight"),
     "strict": ([*DECIDED, "--strict"], "no law defines an impact ratio that passes"),
     "goals": ([*DECIDED, "--goal", "recall >= 0.5"], "--goal is not for impact ratios"),
     "without": (["audit", "people.csv", "--target", "default", "--score", "income"], "--score is for impact ratios"),

@@ -10,6 +10,11 @@ most ``k (1 - log k)`` (Fisher's combination, which is conservative for counts),
 above k is an upper bound on the ratio. A category's ratio is the least of its ratios to each of the others. So the
 least of their lower bounds needs no correction, and the least of their upper bounds has a share of the risk for each.
 
+With sample weights, or probabilities of being in a category, rates are weighted means with bounds by betting, L and U
+(``counterpoise.theory.confidence``). One person may count in two categories, so independence is not used: a ratio is at
+least ``L / U'`` and at most ``U / L'``, with U' and L' of the other category, but for the sum of their risks. Half of
+the risk of an end is for the category, and half for the others, which share it where all their bounds must hold.
+
 The tests compare a category with the most selected one of these rows. Which one that is depends on the rows too, so
 Holm's correction is over all pairs of categories of a table, and not only over those shown.
 """
@@ -17,7 +22,7 @@ Holm's correction is over all pairs of categories of a table, and not only over 
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -25,12 +30,25 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainccinv, gammaln
 
-from counterpoise._base.checks import as_numbers, check_choice, check_confidence, check_flag, check_number, value_range
+from counterpoise._base.checks import (
+    EQUAL,
+    as_numbers,
+    check_choice,
+    check_confidence,
+    check_flag,
+    check_largest_weight,
+    check_number,
+    check_sample_weight,
+    value_range,
+    warn_caller,
+)
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels, find_classes
-from counterpoise.goals.tables import MISSING, Table, count_missing
+from counterpoise.goals.proxies import Proxies, ProxyAssumption, assumption, check_proxies
+from counterpoise.goals.tables import MISSING, Table, columns_by_name, count_missing, read_amounts
 from counterpoise.goals.terms import text_of
+from counterpoise.theory.confidence import Bounds, weighted_mean_bounds
 
 __all__ = ["ImpactRatio", "ImpactRatios", "impact_ratios"]
 
@@ -42,6 +60,7 @@ _FAR = 12.0  # standard deviations beyond an outcome, after which others add not
 _SAME = 1e-7  # by which logarithms of probabilities may differ and be one
 _MOST_LOG = 1.0  # more likely outcomes are in no tail
 _UNKNOWN = "(unknown)"
+_WHOLE = 100  # sums of weights from here on are shown with one decimal
 _HEADS = ("category", "applicants", "selected", "rate", "ratio", "low", "high", "deviations", "fisher", "holm")
 
 
@@ -50,8 +69,8 @@ class ImpactRatio(NamedTuple):
 
     table: str  # the column, or columns, whose values make the categories
     category: str
-    applicants: int
-    selected: int
+    applicants: float  # how many people, or the sum of their weights
+    selected: float
     rate: float  # selection rate, or scoring rate
     ratio: float  # to the rate of the most selected category; NaN where there is none
     low: float  # the population's ratio to its most selected category is above
@@ -67,7 +86,8 @@ class ImpactRatio(NamedTuple):
         numbers = {name: f"{getattr(self, name):.4f}" for name in ("rate", "ratio", "low", "high")}
         numbers |= {"deviations": f"{self.deviations:+.2f}", "fisher": f"{self.fisher:.2g}", "holm": f"{self.holm:.2g}"}
         numbers = {name: "-" if math.isnan(getattr(self, name)) else text for name, text in numbers.items()}
-        return {"category": self.category, "applicants": f"{self.applicants}", "selected": f"{self.selected}"} | numbers
+        sums = {name: _amount_text(getattr(self, name)) for name in ("applicants", "selected")}
+        return {"category": self.category, **sums, **numbers}
 
 
 class ImpactRatios(NamedTuple):
@@ -139,6 +159,9 @@ def impact_ratios(
     unknown: Sequence[str] = (),
     min_share: float = 0.02,
     exclude_small: str | None = None,
+    sample_weight: ArrayLike | None = None,
+    largest_weight: float | None = None,
+    proxies: Proxies | None = None,
     confidence: float = 0.95,
 ) -> ImpactRatios:
     """Return selection rates and impact ratios by each column of people, and by their intersections.
@@ -148,8 +171,7 @@ def impact_ratios(
     Parameters
     ----------
     answers : array of shape (n_samples,)
-        The decision about each person; or scores, with ``kind="scores"``. Each person counts once: there are no sample
-        weights, because the tests are about counts.
+        The decision about each person; or scores, with ``kind="scores"``.
     sensitive_features : data frame, dict of arrays or array
         The columns whose values are categories; a bare array is the column ``group``.
     kind : {"decisions", "scores"}, default="decisions"
@@ -167,6 +189,16 @@ def impact_ratios(
     exclude_small : str, optional
         The reason why small categories are left out of the ratios: it is printed with their counts and rates. Default:
         they take part.
+    sample_weight : array of shape (n_samples,), optional
+        What each person counts. Applicants and selected are then sums of weights, the median of scores is weighted too,
+        and there are no tests, which are about counts.
+    largest_weight : float, optional
+        The largest weight that a person of the population can have, known beforehand. Without it weights that differ
+        give no intervals.
+    proxies : dict from str to dict from str to str, optional
+        For each group column that is not known, the column of ``sensitive_features`` with the probability of each
+        group, as for ``proxy_goals``: ``{"race": {"black": "p_black", "white": "p_white"}}``. Each person counts in
+        each group with its probability. There are intersections with columns that are known only.
     confidence : float in (0, 1), default=0.95
         Of each interval by itself.
 
@@ -176,6 +208,11 @@ def impact_ratios(
         ``print`` shows the tables; ``as_csv()`` and ``as_dict()`` return them. With a category's ``low`` and ``high``
         the population's ratio is bounded for any number of people, if these are independent draws from it. Of scores,
         the median is taken as given.
+
+    Warns
+    -----
+    ProxyAssumption
+        With ``proxies``: what must hold for the rates to be those of the groups.
 
     Examples
     --------
@@ -199,17 +236,88 @@ def impact_ratios(
         raise ValueError(
             f"exclude_small must be the reason why small categories are left out, in words; got {exclude_small!r}."
         )
-    unknown = [unknown] if isinstance(unknown, str) else unknown
-    table = Table(None, None, sensitive_features)
-    hits, notes = _hits(answers, table.n_samples, kind, pos_label)
+    table, chances = Table(None, None, sensitive_features), _chances(proxies or {}, sensitive_features)
+    if not table.sensitive_columns:
+        raise ValueError("impact_ratios needs at least one column of categories in sensitive_features; got none.")
+    weights = check_sample_weight(sample_weight, table.n_samples)
+    limit = _largest_weight(sample_weight, largest_weight)
+    if weights is not None:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    hits, notes = _hits(answers, weights, table.n_samples, kind, pos_label)
+    unknown_texts = frozenset({_UNKNOWN, MISSING, *map(text_of, [unknown] if isinstance(unknown, str) else unknown)})
+    used = {name for groups in (proxies or {}).values() for name in groups.values()} | {*chances}
+    known = [name for name in table.sensitive_columns if name not in used]
     ratios: list[ImpactRatio] = []
-    for columns in _tables(table.sensitive_columns, check_flag(intersections, "intersections")):
-        codes, names = _categories(table, columns, frozenset({_UNKNOWN, MISSING, *map(text_of, unknown)}))
-        ratios += _table_ratios(" and ".join(columns), codes, names, hits, min_share, exclude_small, 1.0 - confidence)
-    return ImpactRatios(tuple(ratios), kind, confidence, (*notes, *_reading(kind, confidence)))
+    for columns in _tables([*known, *chances], chances, check_flag(intersections, "intersections")):
+        people = _categories(table, [name for name in columns if name in known], hits, weights, unknown_texts)
+        if columns[-1] in chances:
+            people = people.spread(chances[columns[-1]])
+        people = people.without_zeros()
+        ratios += _table_ratios(" and ".join(columns), people, limit, min_share, exclude_small, 1.0 - confidence)
+    is_counted = weights is None and not chances
+    if chances:
+        notes.append(assumption(chances))
+        warn_caller(notes[-1], ProxyAssumption)
+    return ImpactRatios(tuple(ratios), kind, confidence, (*notes, *_reading(kind, confidence, limit, is_counted)))
 
 
-def _hits(answers: ArrayLike, n_samples: int, kind: str, pos_label: Any) -> tuple[BoolArray, list[str]]:
+def _chances(proxies: Proxies, features: Any) -> dict[str, dict[str, FloatArray]]:
+    """Return the probability of each group, by the group column that is not known."""
+    columns = columns_by_name(features)
+    check_proxies(proxies, columns)
+    return {
+        name: {group: read_amounts(columns[one], one, "proxies") for group, one in groups.items()}
+        for name, groups in proxies.items()
+    }
+
+
+def _largest_weight(sample_weight: ArrayLike | None, largest_weight: float | None) -> float | None:
+    """Return the largest weight that there can be; None where weights differ and nothing is known about others."""
+    if largest_weight is not None:
+        return check_largest_weight(largest_weight, sample_weight)[0]
+    if sample_weight is None:
+        return 1.0
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    return float(weights.max()) if weights.min() >= EQUAL * weights.max() else None
+
+
+class _People(NamedTuple):
+    """Who is selected, and the category of each person: -1 where it is unknown."""
+
+    codes: IntArray
+    names: list[str]
+    hits: BoolArray
+    weights: FloatArray | None  # None: each person counts once
+
+    def spread(self, chances: Mapping[str, FloatArray]) -> "_People":
+        """Return each person once for each group, with a weight that is its probability."""
+        n_groups, places = len(chances), np.arange(len(chances))
+        own = 1.0 if self.weights is None else self.weights[:, None]
+        codes = np.where(self.codes[:, None] < 0, -1, self.codes[:, None] * n_groups + places)
+        names = [" / ".join(filter(None, (name, group))) for name in self.names for group in chances]
+        weights = np.asarray(own * np.column_stack([*chances.values()]))
+        return _People(codes.ravel(), names, np.repeat(self.hits, n_groups), weights.ravel())
+
+    def without_zeros(self) -> "_People":
+        """Return the people who count, and the categories that they are in."""
+        if self.weights is None:
+            return self
+        counts = self.weights > 0
+        present, codes = np.unique(self.codes[counts], return_inverse=True)
+        codes = codes - np.count_nonzero(present < 0)  # so that the unknown ones, if any, stay -1
+        names = [self.names[place] for place in present.tolist() if place >= 0]
+        return _People(codes, names, self.hits[counts], self.weights[counts])
+
+    def sums(self, of: BoolArray | None = None) -> list[Any]:
+        """Return how many people there are, or their weight: of unknown category first, then of each."""
+        parts = self.weights if of is None else of if self.weights is None else of * self.weights
+        totals = np.bincount(self.codes + 1, parts, len(self.names) + 1)
+        return list((totals.astype(np.int64) if self.weights is None else totals).tolist())
+
+
+def _hits(
+    answers: ArrayLike, weights: FloatArray | None, n_samples: int, kind: str, pos_label: Any
+) -> tuple[BoolArray, list[str]]:
     """Return who is selected, and what that means where these are scores."""
     values = as_labels(answers)
     if values.shape != (n_samples,):
@@ -220,11 +328,17 @@ def _hits(answers: ArrayLike, n_samples: int, kind: str, pos_label: Any) -> tupl
     if kind == "scores":
         if pos_label is not None:
             raise ValueError(f"pos_label is for decisions; got {pos_label!r} with kind='scores'.")
-        scores = np.sort(as_numbers(values, "answers").astype(np.float64))
+        scores = as_numbers(values, "answers").astype(np.float64)
         value_range(scores, "answers", differ=False)  # refuses infinite ones
-        below, above = scores[[(n_samples - 1) // 2, n_samples // 2]].tolist()
+        order = np.argsort(scores)
+        mass = np.cumsum(np.ones(n_samples) if weights is None else weights[order])
+        middle = min(int(mass.searchsorted(mass[-1] / 2, side="right")), n_samples - 1)
+        below, above = scores[order[[int(mass.searchsorted(mass[-1] / 2)), middle]]].tolist()
         median = below / 2 + above / 2  # of both middle ones, without overflow
-        note = f"A person counts as selected whose score is above {median:g}, the median of these {n_samples} scores."
+        how = "" if weights is None else "weighted "
+        note = (
+            f"A person counts as selected whose score is above {median:g}, the {how}median of these {n_samples} scores."
+        )
         n_equal = int((scores == median).sum())
         ties = [f"{n_equal} scores are equal to the median, and not above it."] if n_equal > 1 else []
         return np.asarray(values > below), [note, *ties]  # none lies between both
@@ -238,21 +352,22 @@ def _hits(answers: ArrayLike, n_samples: int, kind: str, pos_label: Any) -> tupl
     return np.asarray(values == classes.positive, dtype=np.bool_), [f"The decision that selects is {selects!r}."]
 
 
-def _tables(columns: Sequence[str], intersections: bool) -> list[tuple[str, ...]]:
-    """Return the columns of each table."""
-    if not columns:
-        raise ValueError("impact_ratios needs at least one column of categories in sensitive_features; got none.")
+def _tables(columns: Sequence[str], apart: Mapping[str, Any], intersections: bool) -> list[tuple[str, ...]]:
+    """Return the columns of each table, no two of which are ``apart``: of these no row has both probabilities."""
     if intersections and len(columns) > _MOST_COLUMNS:
         raise ValueError(
             f"All intersections of {len(columns)} columns would be {2 ** len(columns) - 1} tables. Pass at most "
             f"{_MOST_COLUMNS} columns, or intersections=False."
         )
     sizes = range(1, len(columns) + 1) if intersections else [1]
-    return [one for size in sizes for one in combinations(columns, size)]
+    together = [one for size in sizes for one in combinations(columns, size)]
+    return [one for one in together if sum(name in apart for name in one) <= 1]
 
 
-def _categories(table: Table, columns: Sequence[str], unknown: frozenset[str]) -> tuple[IntArray, list[str]]:
-    """Return the category of each row, -1 where it is unknown, and the names of the categories that occur."""
+def _categories(
+    table: Table, columns: Sequence[str], hits: BoolArray, weights: FloatArray | None, unknown: frozenset[str]
+) -> _People:
+    """Return the people by categories; one that holds everybody where there are no columns."""
     codes = np.zeros(table.n_samples, dtype=np.int64)
     names, is_known = [""], np.ones(table.n_samples, dtype=np.bool_)
     for column in columns:
@@ -273,29 +388,29 @@ def _categories(table: Table, columns: Sequence[str], unknown: frozenset[str]) -
         raise ValueError(f"No row has a known category of {' and '.join(map(repr, columns))}. Leave the column out.")
     codes = np.full(table.n_samples, -1)
     codes[is_known] = own
-    return codes, [names[place] for place in kept.tolist()]
+    return _People(codes, [names[place] for place in kept.tolist()], hits, weights)
 
 
 def _table_ratios(
-    table: str,
-    codes: IntArray,
-    names: Sequence[str],
-    hits: BoolArray,
-    min_share: float,
-    reason: str | None,
-    risk: float,
+    table: str, people: _People, limit: float | None, min_share: float, reason: str | None, risk: float
 ) -> Iterator[ImpactRatio]:
     """Yield the ratio of each category of a table, and the count of people whose category is unknown."""
-    trials = np.bincount(codes + 1, minlength=len(names) + 1)
-    selected = np.bincount(codes + 1, hits, len(names) + 1).astype(np.int64)
-    n_unknown, n_known, counts, successes = int(trials[0]), int(trials[1:].sum()), trials[1:], selected[1:]
-    is_small = counts / n_known < min_share
+    names = people.names
+    (n_unknown, *trials), (unknown_hits, *selected) = people.sums(), people.sums(people.hits)
+    counts, successes = np.array(trials), np.array(selected)
+    is_small = counts / counts.sum() < min_share
     takes_part = ~is_small if reason is not None else np.ones(len(names), dtype=np.bool_)
     kept = np.flatnonzero(takes_part)
     rates = successes / counts
     most = int(kept[rates[kept].argmax()]) if kept.size else -1
-    bounds = _ratio_bounds(successes[kept], counts[kept], risk)
-    tests = _pair_tests(successes[kept], counts[kept], int(np.searchsorted(kept, most)))
+    tests = [(math.nan,) * 3] * kept.size
+    if people.weights is None:
+        bounds = _ratio_bounds(successes[kept], counts[kept], risk)
+        tests = _pair_tests(successes[kept], counts[kept], int(np.searchsorted(kept, most)))
+    elif limit is None:
+        bounds = [(math.nan, math.nan)] * kept.size
+    else:
+        bounds = _weighted_bounds(people, kept, limit, risk)
     place = {category: row for row, category in enumerate(kept.tolist())}
     for category, name in enumerate(names):
         ratio, numbers, notes = math.nan, (math.nan,) * 5, []
@@ -303,19 +418,16 @@ def _table_ratios(
             notes.append(f"below {100 * min_share:g}% of the people")
         if takes_part[category]:
             row = place[category]
-            parts = int(successes[category]) * int(counts[most]), int(successes[most]) * int(counts[category])
+            parts = selected[category] * trials[most], selected[most] * trials[category]
             ratio = parts[0] / parts[1] if parts[1] else math.nan
             numbers = (*bounds[row], *(tests[row] if category != most else (math.nan,) * 3))
         else:
             notes.append(f"left out of the ratios: {str(reason).strip().rstrip('.')}")
         rate = float(rates[category])
-        yield ImpactRatio(
-            table, name, int(counts[category]), int(successes[category]), rate, ratio, *numbers, "; ".join(notes)
-        )
+        yield ImpactRatio(table, name, trials[category], selected[category], rate, ratio, *numbers, "; ".join(notes))
     if n_unknown:
-        count = int(selected[0])
-        missing = (math.nan,) * 6
-        yield ImpactRatio(table, _UNKNOWN, n_unknown, count, count / n_unknown, *missing, "not in the ratios")
+        rate = unknown_hits / n_unknown
+        yield ImpactRatio(table, _UNKNOWN, n_unknown, unknown_hits, rate, *(math.nan,) * 6, "not in the ratios")
 
 
 def _ratio_bounds(hits: IntArray, trials: IntArray, risk: float) -> list[tuple[float, float]]:
@@ -324,8 +436,28 @@ def _ratio_bounds(hits: IntArray, trials: IntArray, risk: float) -> list[tuple[f
     if n_categories < 2:  # noqa: PLR2004 - with no other category
         return [(1.0, 1.0)] * n_categories
     low = 1.0 / _upper_quotients(hits, trials, risk / 2).T  # of category / other
-    high = _upper_quotients(hits, trials, risk / 2 / (n_categories - 1))
-    itself = np.eye(n_categories, dtype=np.bool_)
+    return _ends(low, _upper_quotients(hits, trials, risk / 2 / (n_categories - 1)))
+
+
+def _weighted_bounds(people: _People, kept: IntArray, limit: float, risk: float) -> list[tuple[float, float]]:
+    """Return the same bounds where people count with weights, and one may be in several categories."""
+    if kept.size < 2:  # noqa: PLR2004 - with no other category
+        return [(1.0, 1.0)] * kept.size
+    own: list[Bounds] = []
+    others: list[Bounds] = []
+    for category in kept.tolist():
+        rows = people.codes == category
+        sample = people.hits[rows], None if people.weights is None else people.weights[rows]
+        for bounds, part in ((own, risk / 4), (others, risk / 4 / (kept.size - 1))):
+            bounds.append(weighted_mean_bounds(*sample, confidence=1.0 - part, largest_weight=limit))
+    (low, high), least = np.array(own).T, np.array(others)[:, 0]
+    with np.errstate(divide="ignore"):
+        return _ends(low[:, None] / high, high[:, None] / least)
+
+
+def _ends(low: FloatArray, high: FloatArray) -> list[tuple[float, float]]:
+    """Return the bounds on the least ratio of each category, given those on its ratio to each of the others."""
+    itself = np.eye(len(low), dtype=np.bool_)
     low[itself] = high[itself] = np.inf
     ends = np.minimum(low.min(axis=1), 1.0), np.minimum(high.min(axis=1), 1.0)
     return list(zip(*(one.tolist() for one in ends), strict=True))
@@ -397,14 +529,29 @@ def _holm(values: FloatArray) -> FloatArray:
     return corrected
 
 
-def _reading(kind: str, confidence: float) -> Iterator[str]:
+def _amount_text(amount: float) -> str:
+    """Return how many people, or the sum of their weights."""
+    return f"{amount}" if isinstance(amount, int) else f"{amount:.1f}" if amount >= _WHOLE else f"{amount:.4g}"
+
+
+def _reading(kind: str, confidence: float, limit: float | None, is_counted: bool) -> Iterator[str]:
     """Yield what must be known to read the tables."""
-    yield (
-        f"Impact ratios are to the most selected category. Each interval holds with confidence {confidence:g}, for the "
-        "ratio to the most selected category of the population that these people were drawn from"
-        + (", with the median as given." if kind == "scores" else ".")
-    )
+    if limit is None:
+        yield (
+            "Impact ratios are to the most selected category. They have no intervals, because the weights differ, and "
+            "people who were not drawn may weigh more than these: pass largest_weight, the most that a person of the "
+            "population can weigh."
+        )
+    else:
+        yield (
+            f"Impact ratios are to the most selected category. Each interval holds with confidence {confidence:g}, for "
+            "the ratio to the most selected category of the population that these people were drawn from"
+            + (", with the median as given." if kind == "scores" else ".")
+        )
     yield (
         "Standard deviations (of the difference of two proportions) and Fisher's exact test are against the most "
         "selected category; Holm's correction is over all pairs of categories of a table."
+        if is_counted
+        else "Counts of people who count with weights, or with probabilities of their groups, are sums of these. They "
+        "have no standard deviations and no Fisher's test, which are about counts of people."
     )

@@ -377,12 +377,12 @@ def audit(
     _check_page(report, table, output)
     of_impact: dict[str, Any] = {"score": score, "unknown": unknown, "min_share": min_share}
     of_impact["exclude_small"] = exclude_small
-    of_goals: dict[str, Any] = {"target": target, "goal": goal, "baseline": baseline, "weights": weights}
-    of_goals |= {"defer_label": defer_label, "largest_weight": largest_weight, "largest_value": largest_value}
-    of_goals |= {"strict": strict or None, "proxy": proxy, "labelled": labelled}
+    of_goals: dict[str, Any] = {"target": target, "goal": goal, "baseline": baseline, "labelled": labelled}
+    of_goals |= {"defer_label": defer_label, "largest_value": largest_value, "strict": strict or None}
     _refuse_options(of_goals if impact else of_impact | {"output": output}, impact=impact)
     if impact:
-        options = {"positive": positive, "confidence": confidence, **of_impact}
+        options = {"positive": positive, "confidence": confidence, **of_impact, "proxies": read_proxies(proxy)}
+        options |= {"weights": weights, "largest_weight": largest_weight}
         _audit_impact(table, prediction, tuple(groups or ()), options, output, report, csv, shown)
         return DONE
     if target is None or prediction is None or not goal:
@@ -428,7 +428,6 @@ def audit(
 
 
 _WHY_NOT = {
-    "weights": "each person counts once, because the tests are about counts",
     "strict": "no law defines an impact ratio that passes",
 }
 
