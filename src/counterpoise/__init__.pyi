@@ -11,7 +11,7 @@ from counterpoise._base.progress import show_progress as show_progress
 from counterpoise.auditing.audit import audit as audit
 from counterpoise.auditing.audit import certify as certify
 from counterpoise.auditing.disparity import ConditionalDisparity as ConditionalDisparity
-from counterpoise.auditing.disparity import conditional_disparity as conditional_disparity
+from counterpoise.auditing.disparity import conditional_disparities as conditional_disparities
 from counterpoise.auditing.impact import ImpactRatios as ImpactRatios
 from counterpoise.auditing.impact import impact_ratios as impact_ratios
 from counterpoise.auditing.monitoring import Monitor as Monitor

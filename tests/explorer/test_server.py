@@ -22,6 +22,7 @@ from counterpoise.explorer.conversation import MOST_BYTES, MOST_EXPORTS, Convers
 from counterpoise.explorer.server import FULL, MOST_CLIENTS, MOST_VISITS  # noqa: E402
 from counterpoise.runs import RunFolderError  # noqa: E402
 from counterpoise.runs.decisions import final_estimator  # noqa: E402
+from counterpoise.runs.errors import DONE, SETTINGS  # noqa: E402
 from counterpoise.runs.goals_file import parse_goals_file  # noqa: E402
 from tests.explorer.served import HOSTILE, asked, make_run, served  # noqa: E402
 from tests.explorer.sessions import session  # noqa: E402
@@ -329,6 +330,8 @@ def test_no_row_is_among_what_a_page_is_told(server):
     assert Setting.of(answer["setting"]) == Setting.of(setting())
 
 
-def test_a_port_that_cannot_be_is_refused_before_anything_is_read(capsys):
-    assert main(["explore", "nowhere", "--port", "99999"]) == 2
+def test_a_port_that_cannot_be_is_refused_before_anything_is_read(tmp_path, capsys):
+    for name in (SETTINGS, DONE):
+        (tmp_path / name).write_text("not read", encoding="utf-8")
+    assert main(["explore", str(tmp_path), "--port", "99999"]) == 2
     assert "port must lie in [0, 65535], 0 for any that is free; got 99999." in capsys.readouterr().err

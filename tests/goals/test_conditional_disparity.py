@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterpoise import audit, conditional_disparity, goals
+from counterpoise import audit, conditional_disparities, goals
 from counterpoise.goals import Table
 
 
@@ -25,7 +25,7 @@ def test_every_group_has_the_disparity_of_the_definition(seed):
     sex, job = rng.choice(["F", "M", "NA"], n_rows), rng.choice(["cook", "None", "true", "smith"], n_rows)
     sex[:2], decisions = ["F", "M"], rng.integers(0, 2, n_rows)
     decisions[:2] = [0, 1]
-    shown = conditional_disparity(decisions, {"sex": sex}, {"job": job})
+    shown = conditional_disparities(decisions, {"sex": sex}, {"job": job})
     for one in shown.groups:
         is_group = sex == one.group.removeprefix("sex=")
         assert one.n_rows == is_group.sum()
@@ -37,7 +37,7 @@ def test_every_group_has_the_disparity_of_the_definition(seed):
     goal = goals.conditional_disparity(by="sex", within="job")
     assert goal.value(decisions, table, classes=[0, 1]) == pytest.approx(max(one.conditional for one in shown.groups))
     order = rng.permutation(n_rows)
-    assert conditional_disparity(decisions[order], {"sex": sex[order]}, {"job": job[order]}) == shown
+    assert conditional_disparities(decisions[order], {"sex": sex[order]}, {"job": job[order]}) == shown
 
 
 def test_its_standard_error_is_how_much_it_varies():
@@ -47,7 +47,7 @@ def test_its_standard_error_is_how_much_it_varies():
     for _ in range(300):
         sex = rng.random(600) < 0.3 + 0.1 * job
         accepted = rng.random(600) < 0.2 + 0.2 * job
-        one = conditional_disparity(accepted, sex, job).groups[0]
+        one = conditional_disparities(accepted, sex, job).groups[0]
         values.append(one.conditional)
         errors.append(one.standard_error)
     assert np.std(values) == pytest.approx(np.mean(errors), rel=0.15)
@@ -62,7 +62,7 @@ def test_a_goal_groups_odd_values_as_the_report_does(values):
     for n_rows in (8, 20, 40):
         sex, job, decisions = np.empty(n_rows, object), rng.choice(["a", "b"], n_rows), rng.integers(0, 2, n_rows)
         sex[:], decisions[:2] = [values[place] for place in rng.permutation(n_rows) % len(values)], [0, 1]
-        shown = conditional_disparity(decisions, {"sex": sex}, {"job": job}).groups
+        shown = conditional_disparities(decisions, {"sex": sex}, {"job": job}).groups
         table = Table(None, decisions, {"sex": sex, "job": job})
         value = goals.conditional_disparity(by="sex", within="job").value(decisions, table, classes=[0, 1])
         assert value == pytest.approx(max(one.conditional for one in shown), abs=1e-12)
@@ -89,7 +89,7 @@ def test_audits_cover_the_disparity_of_the_population():
 
 
 def test_strata_that_are_treated_alike_are_listed():
-    shown = conditional_disparity(
+    shown = conditional_disparities(
         ["no", "no", "yes", "no"], {"sex": list("FMFM")}, {"job": ["cook", "cook", "smith", "smith"]}, pos_label="yes"
     )
     assert shown.notes == ("All are accepted, or all rejected, in job=cook: no disparity.",)
@@ -111,10 +111,10 @@ WRONG = [
 @pytest.mark.parametrize(("arguments", "message"), WRONG)
 def test_wrong_arguments_are_answered_in_a_sentence(arguments, message):
     with pytest.raises(ValueError, match=message):
-        conditional_disparity(*arguments)
+        conditional_disparities(*arguments)
 
 
 def test_too_many_groups_are_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"sensitive_features may make at most 100 combinations; got 101\. Merge"):
-        conditional_disparity(rng.integers(0, 2, 101), np.arange(101), np.zeros(101))
+        conditional_disparities(rng.integers(0, 2, 101), np.arange(101), np.zeros(101))

@@ -19,7 +19,7 @@ from counterpoise._base.types import ArrayLike, BoolArray, IntArray
 from counterpoise.goals.classes import as_labels, find_classes
 from counterpoise.goals.tables import Table, combine_groups, count_missing
 
-__all__ = ["ConditionalDisparity", "GroupDisparity", "conditional_disparity"]
+__all__ = ["ConditionalDisparity", "GroupDisparity", "conditional_disparities"]
 
 _MOST_GROUPS, _MOST_STRATA = 100, 10_000
 _HEADS = ("group", "rows", "of rejected", "of accepted", "disparity", "conditional", "std. error")
@@ -54,7 +54,7 @@ class ConditionalDisparity(NamedTuple):
         return {"groups": [one._asdict() for one in self.groups], "notes": list(self.notes)}
 
 
-def conditional_disparity(
+def conditional_disparities(
     decisions: ArrayLike, sensitive_features: Any, strata: Any, *, pos_label: Any = None
 ) -> ConditionalDisparity:
     """Return the conditional demographic disparity of every group: Wachter's, as SageMaker Clarify reports it.
@@ -85,10 +85,10 @@ def conditional_disparity(
 
     Examples
     --------
-    >>> from counterpoise import conditional_disparity
+    >>> from counterpoise import conditional_disparities
     >>> decisions = [1, 1, 1, 0] + [1, 0, 0, 0]
     >>> sex, job = list("MMWM") + list("MWWW"), ["cook"] * 4 + ["smith"] * 4
-    >>> print(conditional_disparity(decisions, {"sex": sex}, {"job": job}))
+    >>> print(conditional_disparities(decisions, {"sex": sex}, {"job": job}))
     group  rows  of rejected  of accepted  disparity  conditional  std. error
     sex=M     4       0.2500       0.7500    -0.5000      -0.3333      0.3499
     sex=W     4       0.7500       0.2500     0.5000       0.3333      0.3499

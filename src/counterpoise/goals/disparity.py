@@ -256,7 +256,7 @@ def conditional_disparity(
     Returns
     -------
     Phrase
-        To be bounded with ``<=``. Of any decisions it is the number that ``counterpoise.conditional_disparity``
+        To be bounded with ``<=``. Of any decisions it is the number that ``counterpoise.conditional_disparities``
         reports, with sample weights where there are some. Rules of scores and mixtures of models of two classes are
         chosen by a search over the acceptance rates of the strata.
 
