@@ -182,7 +182,7 @@ def comparison(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None
         cells = [number(one.estimate) + f"\N{NO-BREAK SPACE}{_MISSED}" * (one.violation > 0) for one in standings]
         rows.append([card.text, Noted(card.verdict, ""), *cells])
     errors = [result.losses(decider).error for decider in deciders]
-    aim = "as few" if reported_objective(result).text.startswith("the share wrong of all") else ""
+    aim = "minimised" if reported_objective(result).text.startswith("the share wrong of all") else ""
     rows.append(["share wrong" + (", expected" if result.is_drawn else ""), aim, *map(number, errors)])
     heads = ("goal", "verdict", *(decider_names(result)[decider] for decider in deciders))
     caption = f"On the {result.judged} rows, which goals without a dataset are about; {_MISSED} misses the bound"

@@ -173,7 +173,9 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -
     if margins.limiting is None:  # lists of rows, and goals with a confidence of their own: nothing was requested
         return
     confidence = confidence.confidence if isinstance(confidence, Proof) else confidence
-    needed = "" if margins.rows_needed is None else f" About {margins.rows_needed:,} selection rows would be enough."
+    needed = ""
+    if margins.rows_needed is not None:
+        needed = f" If rates stay as here, about {margins.rows_needed:,} selection rows would be enough."
     if margins.is_costly:
         needed = (
             " Rules with a large enough margin are nearly trivial: they raise the objective by a quarter, or by 0.02."
@@ -181,8 +183,9 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -
     goal = "" if margins.limiting is None else f" The goal {margins.limiting} limits the confidence."
     warn_caller(
         f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows. "
-        f"The rule that comes closest was chosen; it raises the objective by {margins.cost:.4g}.{goal}{needed} Relax "
-        f"a goal, pass more rows, lower the confidence, or set it to None{_IN_FILES}.",
+        f"The rule that comes closest was chosen; on these rows its objective is {margins.cost:.4g} above that of the "
+        f"best rule without margins.{goal}{needed} Relax a goal, pass more rows, lower the confidence, or set it to "
+        f"None{_IN_FILES}.",
         ConfidenceNotReached,
     )
 

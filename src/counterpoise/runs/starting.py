@@ -270,7 +270,7 @@ def _look_at_features(
         "drop": ("dropped columns", "dates, no numbers or texts, or different texts in each row", "drop under [data]"),
         "ids": ("ids", "different whole numbers in each row, and features", "add those that only number rows to drop"),
         "absent": ("missing values", "these texts", "missing under [data]"),
-        "codes": ("numbers of few values", "no codes of categories", "categorical under [data]"),
+        "codes": ("numbers of few values", "used as numbers, not as codes of categories", "categorical under [data]"),
     }
     for key, (about, why, change) in possible_guesses.items():
         if seen[key]:
