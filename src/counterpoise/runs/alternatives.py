@@ -67,7 +67,12 @@ def alternatives_run(
     part = data.splits.get(TEST)
     if disparity is None and not any(isinstance(goal.left, WorstOf) and goal.left.sense for goal in estimator.goals_):
         columns = list(run.settings.data.groups)
-        disparity = columns[0] if columns else None
+        if not columns:
+            raise DataError(
+                "The goals of this run compare no groups, and data.groups names none. Pass --disparity: a column of "
+                "groups, as sex, or a phrase, as 'min_ratio(selection_rate, by=sex)'."
+            )
+        disparity = columns[0]
     search = AlternativeSearch.of(estimator, disparity, by)
     if part is None:
         chosen = "plain" if incumbent is None else incumbent

@@ -103,7 +103,8 @@ def labels_of(frame: Any, name: str, path: Path) -> AnyArray:
     if n_missing:
         raise DataError(
             f"Column {name!r} of {path} must hold a label in each row; {n_missing} of {len(column)} are missing. "
-            "Drop those rows first."
+            "Drop those rows first. Where labels are known for some rows only, all rows can be a dataset of the goals "
+            "file with labelled = false, for goals that need no labels."
         )
     if column.dtype.name == "category":
         _warn_of_words(column, name, path)
