@@ -103,6 +103,21 @@ def test_no_mixture_with_acceptance_rates_of_a_grid_is_better(seed):
     assert model.value_ <= best + 1e-3
 
 
+@pytest.mark.parametrize("decision", ["fixed", "sticky"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_strata_that_are_treated_alike_meet_any_bound(seed, decision):
+    """All are accepted where nothing else meets the goals: a point beside which no rule does."""
+    rng = np.random.default_rng(seed)
+    sex, job = np.array(["NA", "None"])[rng.integers(0, 2, 18)], np.arange(18) % 3
+    y, score = np.arange(18) % 2, np.round(rng.normal(size=18) + 0.5 * (sex == "NA"), 1)
+    score[np.argmin(score + 9 * (y == 0))] = -9.0  # a positive one
+    goals = ["conditional_disparity(by=sex, within=job) <= 0", "recall >= 1"]
+    model = cp.GoalClassifier([lambda X: X[:, 0]], cv="prefit", confidence=None, decision=decision, goals=goals)
+    model.fit(score[:, None], y, sensitive_features={"sex": sex, "job": job})
+    assert model.value_ == 0.5
+    assert model.predict(score[:, None], sensitive_features={"sex": sex, "job": job}).all()
+
+
 def people(n_rows=600, n_strata=2):
     rng = np.random.default_rng(0)
     sex, job = rng.choice(["F", "M"], n_rows), rng.integers(0, n_strata, n_rows)

@@ -1,11 +1,14 @@
 """Goals on how far ratios are apart: one rule against a look at every rule, mixtures against programs of HiGHS."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
+import counterpoise.goals as goals_module
 from counterpoise.goals import (
     InfeasibleGoals,
     Table,
@@ -136,6 +139,33 @@ def test_values_are_those_of_the_groups_and_groups_without_a_value_are_left_out(
     assert "precision(sex=M) - precision(sex=F)" in str(check)
     assert goal.evaluate([0, 0, 0, 0, 0], table).holds
     assert parse_goal("min_ratio(precision, by=sex) >= 0.6").evaluate([1, 1, 1, 1, 0], table).value == 0.5
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ratios_of_zero_and_equals_compare_as_fractions_do(seed):
+    """Of quotients the least counts, 0 beside anything, 1 among zeros; groups without a value are left out."""
+    rng = np.random.default_rng(seed)
+    sex = np.array(["NA", "1", "1.0", "None"])[rng.integers(0, 2 + seed % 3, 12)]
+    y, said, weight = (
+        rng.integers(0, 2, 12),
+        rng.integers(0, 2, 12),
+        rng.integers(1, 3, 12) * 10.0 ** rng.choice([-300, 0, 300]),
+    )
+    y[:4], said[:4], sex[:4] = [0, 0, 1, 1], 1, ["NA", "1"] * 2
+    y = y * (rng.random() < 0.7)
+    table = Table(None, y, {"sex": sex}, sample_weight=weight)
+    values = []
+    for mask in (sex == one for one in set(sex)):
+        right, every = (sum(map(Fraction, weight[mask & (said == 1) & part])) for part in (y == 1, y >= 0))
+        values += [Fraction(right) / every] if every else []
+    low, high = min(values), max(values)
+    for exact, metric in (((low / high if high else 1), "min_ratio"), (high - low, "max_difference")):
+        check = getattr(goals_module, metric)(precision, by="sex")
+        sense, steps = (check.__ge__, (-0.01, 0, 0.01)) if metric == "min_ratio" else (check.__le__, (0.01, 0, -0.01))
+        for step, holds in zip(steps, (True, True, metric == "min_ratio" and not high), strict=True):
+            one = sense(float(exact) + step).evaluate(said, table, classes=[0, 1])
+            assert one.value == pytest.approx(float(exact), abs=1e-12)
+            assert one.holds == holds
 
 
 def test_mixtures_of_models_meet_them_too():

@@ -460,10 +460,10 @@ class ComparedRatios(Searched):
         return self.compare(self.one.at(prepared), self.other.at(prepared))
 
     def compare(self, one: float, other: float) -> float:
-        """Return the difference of two values, or their quotient; not a number where one of them has none."""
-        if self.is_quotient:
-            return one / other if other else math.inf if one > 0 else math.nan
-        return one - other
+        """Return the difference of two values, or their quotient, 1 of zeros; not a number where one has none."""
+        if self.is_quotient and not other:
+            return math.inf if one > 0 else one + 1.0
+        return one / other if self.is_quotient else one - other
 
     def exceeds(self, bound: float, sense: str, prepared: PreparedPredictions) -> bool:
         """Return whether the comparison is beyond a bound by more than the rounding of the rates."""
@@ -474,8 +474,10 @@ class ComparedRatios(Searched):
                 return False
             rounding = FEASIBLE * ratio.numerator.size * (sign if sense == "<=" else -sign)
             ends.append((top - rounding) / bottom)
-        value = self.compare(*ends)
-        return value > bound + FEASIBLE if sense == "<=" else value < bound - FEASIBLE
+        one, other = ends
+        if self.is_quotient:  # which is multiplied through: rounding may leave less than 0 to divide by
+            return one > (bound + FEASIBLE) * other if sense == "<=" else one < (bound - FEASIBLE) * other
+        return one - other > bound + FEASIBLE if sense == "<=" else one - other < bound - FEASIBLE
 
     def __str__(self) -> str:
         return f"{self.one} {'/' if self.is_quotient else '-'} {self.other}"

@@ -7,7 +7,7 @@ So both ends of an interval give a limit that all rules inside of the goal keep,
 them: for it the acceptance rate may be 0 or 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple, Self
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals.disparity import GroupDisparities, disparities, rounding_of
-from counterpoise.solvers.intervals import Box, Interval
+from counterpoise.solvers.intervals import UNIT_INTERVAL, Box, Interval
 from counterpoise.solvers.linear_program import FEASIBLE
 
 MOST_STRATA = 6  # whose acceptance rates are searched
@@ -134,3 +134,14 @@ class DisparitySpread(NamedTuple):
         """Return the same on these models and then on others."""
         own, accepted = np.hstack([self.own, other.own]), np.hstack([self.accepted, other.accepted])
         return self._replace(own=own, accepted=accepted)
+
+
+def first_boxes(spreads: Sequence[Any]) -> Iterator[Box]:
+    """Yield where all rows of each stratum are treated alike, so that goals on disparities hold whatever their bound.
+
+    Disparities jump there: no box around such a point shows that it is inside of the goals.
+    """
+    ends = Interval(0.0, 0.0), Interval(1.0, 1.0)
+    if any(isinstance(one, DisparitySpread) for one in spreads):
+        own = ((one, ends if isinstance(one, DisparitySpread) else (UNIT_INTERVAL,)) for one in spreads)
+        yield from product(*(some for one, some in own for _ in range(one.n_intervals)))

@@ -31,6 +31,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import InfeasibleGoals, Rate, Ratio
+from counterpoise.rules.disparities import first_boxes
 from counterpoise.rules.goal_rows import points, whole_box, with_boxes
 from counterpoise.rules.spreads import explain_spreads
 from counterpoise.solvers import minimize_cvar, minimize_risk
@@ -78,8 +79,8 @@ class Choice(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Return ``value - lower``."""
-        return self.value - self.lower
+        """Return ``value - lower``, without the rounding of equals."""
+        return max(self.value - self.lower, 0.0)
 
     def only(self, rule: Any, value: float) -> "Choice":
         """Return the choice of one rule in the place of the mixture."""
@@ -236,7 +237,8 @@ class Program(NamedTuple):
             found = min(met, key=lambda one: float(one.solution.value))
             return Examined(lower, float(found.solution.value), found)
 
-        best = minimize_over_box(examine, whole_box(self.spreads), tol * unit, most=_MOST_BOXES)
+        box, first = whole_box(self.spreads), first_boxes(self.spreads)
+        best = minimize_over_box(examine, box, tol * unit, most=_MOST_BOXES, first=first)
         if best.found is None:
             raise NoMixture(None if failed is None else failed.proof, pool, proven=bool(np.isinf(best.lower)))
         return Optimum(best.found.rules, best.found.solution._replace(lower=best.lower))

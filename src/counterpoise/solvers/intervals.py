@@ -5,7 +5,7 @@ t those are linear limits. Over an interval of t, limits that are loose enough f
 interval with the least bound is halved, until none can have much less than the best solution found (branch and bound).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias
@@ -55,7 +55,7 @@ class BoxMinimum(NamedTuple):
 
 
 def minimize_over_box(
-    examine: Callable[[Box, float], Examined], box: Box, tol: float, *, most: int = _MOST
+    examine: Callable[[Box, float], Examined], box: Box, tol: float, *, most: int = _MOST, first: Iterable[Box] = ()
 ) -> BoxMinimum:
     """Return the best solution of all programs of a box, with a lower bound over all of them.
 
@@ -72,6 +72,8 @@ def minimize_over_box(
         Intervals narrower than this part of the first ones are not halved: of those the bound stays as it is.
     most : int, default=5000
         The largest number of boxes to examine.
+    first : iterable of boxes, default=()
+        Parts of the box to examine before all of it, where solutions are that a search would come to late.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def minimize_over_box(
     (0.5, 0.75, True)
     """
     numbers, widths = count(), [max(one.width, np.finfo(float).tiny) for one in box]
-    open_boxes: list[tuple[float, int, Box]] = [(-np.inf, next(numbers), box)]
+    open_boxes: list[tuple[float, int, Box]] = [(-np.inf, next(numbers), one) for one in (*first, box)]
     value, found, settled, n_examined = np.inf, None, np.inf, 0  # settled: the least bound of boxes that stay whole
     while open_boxes and open_boxes[0][0] < value - tol and n_examined < most:
         least, _, own = heappop(open_boxes)

@@ -18,6 +18,7 @@ from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.infeasible import SINGLE_RULE
 from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
+from counterpoise.rules.disparities import first_boxes
 from counterpoise.rules.goal_rows import TRAIN, whole_box
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.options import Groups
@@ -244,7 +245,8 @@ def _search_intervals(
             found = other._replace(lower=found.lower)
         return Examined(found.lower, value, found.rule)
 
-    best = minimize_over_box(examine, whole_box(limits.spreads), gap, most=_MOST_BOXES)
+    box, start = whole_box(limits.spreads), first_boxes(limits.spreads)
+    best = minimize_over_box(examine, box, gap, most=_MOST_BOXES, first=start)
     if best.found is None:
         return nearest._replace(is_proven=bool(np.isinf(best.lower)), lower=best.lower)
     return FixedRule(best.found, 0.0, is_proven=False, lower=best.lower)
