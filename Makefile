@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all drill test-networks test-lowest lock lint docs bench bench-full reproduce wheel-test release-check clean
+.PHONY: help demo test test-all drill test-networks test-lowest lock lint docs bench bench-full reproduce wheel-test changelog release-check fuzz clean
 
 help:
 	@echo "make demo        a whole story on made-up loans, whose truth is known; ends with a report"
@@ -20,6 +20,8 @@ help:
 	@echo "make wheel-test  build the wheel and run the tests against it"
 	@echo "make lock        renew the versions that CI tests"
 	@echo "make test-lowest  run the tests with the oldest versions that pyproject.toml allows"
+	@echo "make fuzz        damaged and random inputs for every reader, for a minute: make fuzz SECONDS=600"
+	@echo "make changelog   show CHANGELOG.md's next part; make changelog VERSION=X.Y.Z writes it and removes the fragments"
 	@echo "make release-check  wheel and sdist as they would be published, each installed and used alone"
 
 # Bytecode of what is imported is written at its first import, wherever that is forbidden too: compiling every file of every
@@ -62,6 +64,9 @@ SECONDS := 60
 SEED := 0
 drill: .venv/installed
 	$(BIN)/python tools/fault_drill.py --seconds $(SECONDS) --seed $(SEED)
+
+fuzz: .venv/installed
+	$(BIN)/python tools/fuzz.py --seconds $(SECONDS) --seed $(SEED)
 
 # The other tests have passed without PyTorch by then: nothing else may need it.
 test-networks: .venv/installed
@@ -144,6 +149,15 @@ test-lowest:
 	.venv-lowest/bin/python $(PYTEST) -W ignore::DeprecationWarning -W ignore::FutureWarning README.md src tests --ignore tests/test_release.py
 
 # What is published must work where nothing of the repository is at hand.
+# towncrier takes two fragments of one issue and type for the same unless a number tells them apart: each gets its own.
+changelog: .venv/installed
+	rm -rf build/changelog && mkdir -p build/changelog/src && cp -r pyproject.toml CHANGELOG.md changelog.d build/changelog
+	cd build/changelog/changelog.d && n=0 && for file in *.*.*.md; do n=$$((n + 1)) && mv "$$file" "$${file%.*.md}.$$n.md" || exit 1; done
+	cd build/changelog && "$(CURDIR)/$(BIN)/towncrier" build --yes $(if $(VERSION),--version $(VERSION),--draft --version next)
+ifdef VERSION
+	cp build/changelog/CHANGELOG.md CHANGELOG.md && rm changelog.d/*.md
+endif
+
 release-check: .venv/installed
 	rm -rf dist .venv-release && mkdir dist
 	$(BIN)/python -m build --outdir dist .

@@ -160,3 +160,14 @@ def test_the_readme_of_the_papers_lists_every_folder():
 
 def has_file(folder, name):
     return (ROOT / folder / name).exists() or (ROOT / name).exists()
+
+
+def test_every_test_that_the_threat_model_names_is_there_and_every_threat_names_one():
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = [one.split("::") for one in in_backticks(text) if "::" in one]
+    assert len(named) > 20
+    assert not [(path, name) for path, name in named if name not in names_in(ROOT / path)]
+    table = text.partition("## Threats")[2].partition("\n## ")[0]
+    assert not [
+        line for line in table.splitlines() if line.startswith("| ") and line.count("|") == 4 and "::" not in line
+    ][1:]

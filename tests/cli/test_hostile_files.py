@@ -203,3 +203,19 @@ def test_a_log_that_is_a_pipe_is_not_waited_for(capsys):
     silent("run/log.txt")(None)
     assert main(["fit", "goals.toml", "-o", "run"]) == 2
     assert "run/log.txt cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="needs links that are not followed")
+def test_nothing_is_written_through_a_link(tmp_path, capsys):
+    own = tmp_path / "own.txt"
+    own.write_text("mine")
+    Path("run/done.json").unlink()
+    for name in ("log.txt", "report.html"):
+        Path("run", name).unlink(missing_ok=True)
+        Path("run", name).symlink_to(own)
+    assert main(["fit", "goals.toml", "-o", "run"]) == 2
+    assert "run/log.txt cannot be written" in capsys.readouterr().err
+    Path("run/log.txt").unlink()
+    assert main(["fit", "goals.toml", "-o", "run"]) == 0
+    assert own.read_text() == "mine"

@@ -112,12 +112,29 @@ def test_a_new_run_starts_a_monitor_of_its_own(run, batch, tmp_path):
         monitor_run(other, batch())
 
 
+def test_names_of_batches_are_only_text_on_the_page(run, batch):
+    hostile = "</title><script>alert(1)</script>"
+    summary = monitor_run(run, batch(), name=hostile, time="<img src=x onerror=alert(1)>")
+    page = write_page(summary, run.folder / "page.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
 @pytest.mark.parametrize("damage", some_fast([b"{", b'{"run": "", "lines": 3}', b"[]"]))
 def test_a_damaged_state_is_one_sentence(damage, run, batch):
     (run.folder / STATE).write_bytes(damage)
     with pytest.raises(RunFolderError, match=r"monitor\.json"):
         monitor_run(run, batch())
     assert (run.folder / STATE).read_bytes() == damage
+
+
+def test_one_digit_of_the_state_that_changed_is_found(run, batch):
+    monitor_run(run, batch())
+    whole = (run.folder / STATE).read_bytes()
+    (run.folder / STATE).write_bytes(whole.replace(b'"numbers": [400', b'"numbers": [401'))
+    with pytest.raises(RunFolderError, match=r"monitor\.json is damaged \(its checksum"):
+        monitor_run(run)
 
 
 def test_batches_out_of_order_and_in_pieces_come_to_the_same_counts(run, batch, tmp_path):

@@ -45,6 +45,7 @@ _FIRST = 0.9  # part of the risk for the groups of the first update; those that 
 _STARTS, _RECENT = 40, 12  # tests for a change that are kept, and how many of the last of them in any case
 _MANY = 10**6  # groups, of which the check of their number is made elsewhere
 _FORM = "counterpoise monitor 1"
+_SHOWN = 200  # characters of what is wrong with a state
 _OPTIONS = ("classes", "pos_label", "defer_label", "largest_weight", "largest_value", "groups", "run_length")
 
 
@@ -340,8 +341,43 @@ class Monitor:
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> "Monitor":
         """Return the monitor of a ``state``, which goes on as if it had never stopped."""
-        if state.get("form") != _FORM:
-            raise ValueError(f"This is not the state of a monitor of this version; got {state.get('form')!r}.")
+        if not isinstance(state, Mapping) or state.get("form") != _FORM:
+            form = state.get("form") if isinstance(state, Mapping) else state
+            raise ValueError(f"This is not the state of a monitor of this version; got {str(form)[:_SHOWN]!r}.")
+        try:
+            monitor = cls._restored(state)
+            _ = monitor.verdicts  # computed here, so that nothing odd is left for later
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"The state of a monitor is damaged: {str(error)[:_SHOWN]}. Pass what state() gave."
+            ) from error
+        return monitor
+
+    def _check_counts(self) -> "Monitor":
+        """Return the monitor after checking its counts."""
+        numbers = [self.n_rows, self.n_updates, self.n_unlabelled, *(one.n_first for one in self._watched)]
+        if not all(type(one) is int and one >= 0 for one in numbers):
+            raise ValueError("numbers of rows must be whole")
+        if not all(one.verdict in (HOLDS, FAILS, UNDECIDED) for one in self._watched):
+            raise ValueError(f"a verdict must be {HOLDS}, {FAILS} or {UNDECIDED}")
+        for own in self._counted.values():
+            n_sums, n_marks = own.marks.shape
+            levels = own.levels[(own.levels >= 0) & (own.levels <= 1)]
+            is_whole = np.isfinite(own.marks).all() and np.isfinite(own.numbers).all() and (own.numbers >= 0).all()
+            if not (n_sums and is_whole and own.numbers.shape == (n_marks * levels.size,) and own.levels.ndim == 1):
+                raise ValueError("a stream must have a finite number of rows for each mark and weight")
+        for start in self._starts:
+            if not all(type(one) is float and 0 <= one < math.inf for one in start.masses):
+                raise ValueError("masses of a start must be numbers of rows")
+            if any(own.shape != self._counted[key].numbers.shape for key, own in start.numbers.items()):
+                raise ValueError("a start must have as many numbers as its stream")
+        queues = [*self._waiting.rows.values(), *self._waiting.labels.values()]
+        if not all(isinstance(one, list) for one in queues):
+            raise ValueError("what waits must be lists")
+        return self
+
+    @classmethod
+    def _restored(cls, state: Mapping[str, Any]) -> "Monitor":
         monitor = cls(state["goals"], **{name: state[name] for name in _OPTIONS})
         monitor.n_rows, monitor.n_updates, monitor.n_unlabelled = state["numbers"]
         monitor._found, monitor._sizes = dict(state["found"]), dict(state["sizes"])
@@ -357,7 +393,7 @@ class Monitor:
             one.limits = {name: limits[name] for name in names}
             one.n_first, one.verdict = n_first, verdict
             one.moments = {name: own and Moment(*own) for name, own in moments.items()}
-        return monitor
+        return monitor._check_counts()
 
     def _check_parts(self, rows: ArrivingRows) -> None:
         """Check what a batch must have for all that goals ask, also of rows whose label comes later."""

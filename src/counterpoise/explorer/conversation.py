@@ -260,7 +260,7 @@ class Exporter:
 
     def export(self, what: Any, setting: Setting) -> dict[str, Any]:
         """Return the text of a goals file, or the path of the model or report that was written."""
-        if what not in self.kinds:
+        if not isinstance(what, str) or what not in self.kinds:
             raise ValueError(f"You can export {', '.join(self.kinds)} here; got {str(what)[:40]!r}.")
         return {"what": what, **self.kinds[what](setting)}
 
@@ -344,6 +344,7 @@ def _make_path(folder: Path, name: str, ending: str, make: Callable[[Path], None
 
 
 MOST_BYTES = 65_536  # of a message
+UNFORESEEN = "This could not be computed; the log of the server says why."
 TYPES = ("set", "conflict", "view", "read", "export")
 _SHOWN = 200  # characters of what is wrong with a JSON text
 _MOST_SENT = 2000  # characters of a refusal
@@ -396,7 +397,7 @@ class Conversation:
             yield refusal(message.seq, error)
         except Exception:  # what nobody foresaw must not end the server
             LOG.exception("failed on a message of type %s", message.type)
-            yield refusal(message.seq, "This could not be computed; the log of the server says why.")
+            yield refusal(message.seq, UNFORESEEN)
 
     def reply(self, text: Any) -> str:
         """Return the reply to the text of a message."""

@@ -96,6 +96,11 @@ def without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), NEW_FILE)
 
 
+def own_file(path: str, flags: int) -> int:
+    """Open a file to add to it, and nothing that a link leads to: a folder from a stranger may hold such a link."""
+    return without_waiting(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
 _PRIVATE = 0o600  # for the owner alone, where the system knows such a thing
 _FORGOTTEN = 3600  # seconds after which nobody writes to a temporary file any more
 

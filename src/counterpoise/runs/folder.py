@@ -39,7 +39,7 @@ from counterpoise import persist
 from counterpoise._base.text import Secret
 from counterpoise._base.types import AnyArray
 from counterpoise.persist import write_atomically
-from counterpoise.persist.file_access import open_regular, read_file, step, without_waiting
+from counterpoise.persist.file_access import open_regular, own_file, read_file, step
 from counterpoise.persist.locks import LOCK, FolderInUse, FolderLock
 from counterpoise.rules.draws import check_key, make_key
 from counterpoise.runs.errors import DONE, SETTINGS, DataError, RunFolderError, check_run_folder, load_json_file
@@ -258,7 +258,7 @@ def open_run(folder: str | Path) -> Run:
         RunColumns(**words["columns"])
         (folder / words["sources"]).resolve()
         settings = RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
     _check_finished(folder)
     return Run(folder, settings)
@@ -421,7 +421,7 @@ class Writer:
         self._check_alone()
         path = self.folder / LOG
         step("append", path)
-        with writing(path), open(path, "a", encoding="utf-8", opener=without_waiting) as stream:
+        with writing(path), open(path, "a", encoding="utf-8", opener=own_file) as stream:
             stream.write(f"{_now()} {event}\n")
 
     def _remove(self, path: Path) -> None:

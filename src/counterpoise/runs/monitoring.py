@@ -6,6 +6,7 @@ batch, and the page ``monitor.html`` are functions of it. Where a kill or a full
 writes them again.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from itertools import compress
@@ -372,11 +373,18 @@ def _read_state(run: Run) -> tuple[tuple[BatchLine, ...], Monitor | None]:
     if words.get("run") != _fingerprint(run):
         raise RunFolderError(f"{path} is of another run than the one in its folder. Move it elsewhere to begin anew.")
     try:
+        if words["sha256"] != _seal(words["lines"], words["state"]):
+            raise ValueError("its checksum is that of something else")  # noqa: TRY301 - told below
         return tuple(BatchLine(**line) for line in words["lines"]), Monitor.restore(words["state"])
     except (KeyError, TypeError, ValueError) as error:
         raise RunFolderError(
             f"{path} is damaged ({short(error)}). Restore it, or move it away to begin anew."
         ) from error
+
+
+def _seal(lines: Any, state: Any) -> str:
+    """Return the checksum of what was counted: one digit that changed would change a verdict unseen."""
+    return hashlib.sha256(json.dumps([lines, state]).encode()).hexdigest()
 
 
 def _fingerprint(run: Run) -> str:
@@ -386,6 +394,7 @@ def _fingerprint(run: Run) -> str:
 def _write_state(run: Run, lines: Sequence[BatchLine], monitor: Monitor) -> None:
     """Write all that is known: from here on the last batch is counted. It has ids of people, for its owner alone."""
     words = {"run": _fingerprint(run), "lines": [line._asdict() for line in lines], "state": monitor.state()}
+    words["sha256"] = _seal(words["lines"], words["state"])
     with writing(run.folder / MONITOR):
         write_atomically(run.folder / MONITOR, [json.dumps(words, allow_nan=False).encode()], private=True)
 

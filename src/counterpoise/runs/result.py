@@ -522,7 +522,7 @@ def read_result(path: Path) -> RunResult:
         )
     try:
         return RunResult.model_validate(words)
-    except (ValidationError, RecursionError) as error:
+    except (ValidationError, RecursionError, OverflowError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
         where = ".".join(map(str, first["loc"]))
         raise RunFolderError(f"{path} is damaged at {short(where)!r}: {first['msg']}. {again}") from error
