@@ -359,3 +359,8 @@ def test_a_goal_without_a_margin_has_a_plan_that_says_so(goal):
     assert made.rows is None
     if "with" in goal:
         assert cp.plan(goal, scores=scores, rows=[1000], confidence=cp.Proof(0.9)).rows is None
+
+
+def test_assumed_scores_without_the_groups_of_a_goal_say_how_to_assume_them():
+    with pytest.raises(ValueError, match=r"groups of 'sex'.*groups=\{'sex'.*--group sex=a:0.4,b:0.6"):
+        cp.plan("max_difference(recall, by=sex) <= 0.1", scores=MODEL)

@@ -286,6 +286,13 @@ def plan(
         passed = [name for name, value in (others | {"datasets": datasets}).items() if value is not None]
         if passed:
             raise ValueError(f"AssumedScores stand for a pilot, so pass no {', '.join(passed)} beside them.")
+        compared = {name for goal in as_goals(goals) for name in goal.compared_columns}
+        for name in sorted(compared - set(scores.groups)):
+            raise ValueError(
+                f"A goal compares groups of {name!r}, and nothing is assumed about them. Pass their shares, as in "
+                f"AssumedScores(..., groups={{{name!r}: {{'a': 0.4, 'b': 0.6}}}}), or on the command line as in "
+                f"--group {name}=a:0.4,b:0.6."
+            )
         y, scores, sensitive_features = scores.pilot()
     if y is None or scores is None:
         raise ValueError("A plan needs the labels y and the scores of a pilot, or scores=AssumedScores(...).")
