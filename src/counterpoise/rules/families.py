@@ -219,7 +219,8 @@ class ThresholdRules(NamedTuple):
             except InfeasibleGoals as error:
                 if not is_fixed or problem.budget is not None:
                     raise
-                either = "No mixture of rules meets them either."
+                words = "meets them either" if error.proven else "that meets them was found either"
+                either = f"No mixture of rules {words}."
                 raise no_rule(ranked, problem, best_fixed(ranked, problem), [either], error) from error
             choice = deciding_rules(ranked, problem, best)
         margins, proven = None, None
