@@ -205,7 +205,7 @@ def test_runs_without_test_rows_or_groups_say_so(loans, tmp_path):
     text = text.replace('drop = ["weight"]\n', "", 1)
     (tmp_path / "goals.toml").write_text(text)
     run = fit_run(tmp_path / "goals.toml")
-    with pytest.raises(ValueError, match="Pass disparity: a column of groups"):
+    with pytest.raises(ValueError, match="Pass --disparity: a column of groups"):
         alternatives_run(run)
     packed = write_pack(run, tmp_path / "out")
     assert "names no groups" in packed.missing["alternatives"]
