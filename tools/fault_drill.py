@@ -116,7 +116,7 @@ class Story:
         self.rng, self.folder, self.table = rng, folder, Table(rng)
         options: dict[str, Any] = {
             "goals": random_goals(rng),
-            "by": [(), "group", "baseline"][rng.integers(3)],
+            "by": [(), cp.Groups("group", unknown="pool"), "baseline"][rng.integers(3)],
             "confidence": [None, 0.8][rng.integers(2)],
             "decision": ["fixed", "sticky", "vote"][rng.integers(3)],
             "deferral": [None, None, cp.Deferral(0.2)][rng.integers(3)],
@@ -132,6 +132,9 @@ class Story:
         except InfeasibleGoals as error:
             must(len(str(error)) > 20, "goals that conflict come without a sentence")
             self.model.rebalance(goals=[])  # the models are kept
+        except ValueError as error:  # such as a group without rows that a goal or a rule needs
+            must(len(str(error)) > 20, f"no sentence: {error}")
+            return False
         self.decisions = self.decide(self.model)
         return True
 
@@ -148,7 +151,8 @@ class Story:
         """Choose again inside other goals."""
         try:
             self.model = self.model.rebalance(goals=random_goals(self.rng))
-        except InfeasibleGoals:
+        except ValueError as error:  # goals that conflict, or that ask about rows that are not there
+            must(len(str(error)) > 20, f"no sentence: {error}")
             return
         self.decisions = self.decide(self.model)
 
@@ -175,7 +179,7 @@ class Story:
         try:
             one = first.fit(self.table.X, self.table.y, **self.table.columns)
             two = clone(first).fit(self.table.X, self.table.y, **self.table.columns)
-        except InfeasibleGoals:
+        except ValueError:
             return
         must((self.decide(one) == self.decide(two)).all(), "two fits on the same rows decide differently")
 
