@@ -140,7 +140,7 @@ def test_a_table_of_rates_takes_aliases():
 
 
 def test_the_guide_lists_every_alias_beside_its_metric(pytestconfig):
-    page = (pytestconfig.rootpath / "docs" / "guide" / "goals.md").read_text(encoding="utf-8")
+    page = (pytestconfig.rootpath / "docs" / "api" / "metrics.md").read_text(encoding="utf-8")
     for name, aliases in OTHER_NAMES.items():
         assert f"| `{name}` | {', '.join(f'`{alias}`' for alias in aliases)} |" in page
 

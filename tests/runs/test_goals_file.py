@@ -159,7 +159,7 @@ def test_every_method_can_be_made_with_its_defaults(name):
 
 
 def test_the_guide_has_an_example_of_every_key():
-    page = (Path(__file__).parents[2] / "docs" / "guide" / "goals_file.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "api" / "goals_file.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
     settings = parse_goals_file(example.encode(), Path("goals.toml"))
     assert settings.goals[2].confidence == 0.9

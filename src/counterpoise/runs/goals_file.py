@@ -232,7 +232,7 @@ def read_goals_file(path: str | Path) -> RunSettings:
     Parameters
     ----------
     path : path
-        A TOML file; ``docs/guide/goals_file.md`` has all keys.
+        A TOML file; ``docs/api/goals_file.md`` has all keys.
 
     Returns
     -------
