@@ -39,10 +39,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Count the guides among the slow tests: each is a whole story, of parts that have tests of their own."""
-    guides = Path(__file__).parent / "docs" / "guide"
+    """Count most pages among the slow tests: each is a whole story, of parts that have tests of their own."""
+    pages = Path(__file__).parent / "docs"
     for item in items:
-        if guides in item.path.parents:
+        if pages in item.path.parents and item.path.stem not in {"index", "start"}:
             item.add_marker(pytest.mark.slow)
 
 

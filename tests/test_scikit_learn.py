@@ -8,13 +8,16 @@ from sklearn.utils.fixes import parse_version
 
 from tests.tiers import slow
 
+FAST = ("GoalClassifier", "HistogramTree", "LPBoostClassifier", "MixtureClassifier", "VadaBoostClassifier")
 pytestmark = pytest.mark.usefixtures("quick_default")
 # Before 1.7 the two labels are named after the first row, which is another one once rows are repeated; test_contract
 # compares weights and repeated rows on data of its own.
 LABELS_BY_FIRST_ROW = parse_version(sklearn.__version__) < parse_version("1.7")
 
 
-@pytest.mark.parametrize("name", [*PLAIN, *(slow(name) for name in VARIANTS if name not in SAME_WAY)])
+@pytest.mark.parametrize(
+    "name", [name if name in FAST else slow(name) for name in (*PLAIN, *VARIANTS) if name not in SAME_WAY]
+)
 def test_every_check_is_passed_but_those_with_a_reason(name):
     expected = CASES[name].unmet
     results = check_estimator(unfitted(name), expected_failed_checks=expected, on_skip=None)

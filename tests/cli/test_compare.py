@@ -9,6 +9,8 @@ import pytest
 from counterpoise.cli import main
 from counterpoise.runs import compare_runs, open_run
 
+pytestmark = pytest.mark.slow  # runs from end to end: the example of ``compare_runs`` is fast
+
 
 @pytest.fixture
 def runs(here):

@@ -24,6 +24,8 @@ from counterpoise.runs import (
 )
 from counterpoise.runs.data import load_data
 
+pytestmark = pytest.mark.slow  # a run from end to end, of parts that have tests of their own
+
 COST, ALPHA, N_ROWS = 0.2, 0.3, 1200
 DEFERRAL = "deferral = { cost = 0.2 }"
 FILE = """

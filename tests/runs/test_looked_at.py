@@ -6,6 +6,8 @@ import pytest
 
 from counterpoise.runs import DataError, certify_run, evaluate_run, fit_run, predict_run
 
+pytestmark = pytest.mark.slow  # a run from end to end, of parts that have tests of their own
+
 BY_SEX = """
 alpha = 1.0
 goals = ["abs(recall(sex=F) - recall(sex=M)) <= 0.05"]

@@ -10,6 +10,8 @@ from counterpoise.cli import main
 from counterpoise.datasets import loans
 from counterpoise.runs import open_run, predict_run
 
+pytestmark = pytest.mark.slow  # a run from end to end, of parts that have tests of their own
+
 FILE = """
 seed = 1
 goals = ["max_difference(selection_rate, by=sex) <= 0.03", "selection_rate <= 0.4"]

@@ -26,6 +26,8 @@ from counterpoise.runs import (
 from counterpoise.runs.use import own_data
 from tests.inside import key_of
 
+pytestmark = pytest.mark.slow  # a run from end to end, of parts that have tests of their own
+
 GOALS = """
 alpha = 0.2
 [data]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from counterpoise.solvers.group_shares import ShareCurve, choose_shares, nearest_total, round_shares
+from tests.tiers import slow
 
 
 def random_problem(rng, n_groups):
@@ -34,7 +35,7 @@ def grid(sizes, total, n_points):
     return points[:, ((points >= 0) & (points <= 1)).all(axis=0)]
 
 
-@pytest.mark.parametrize(("n_groups", "n_points"), [(2, 2001), (3, 151)])
+@pytest.mark.parametrize(("n_groups", "n_points"), [(2, 2001), slow(3, 151)])
 def test_no_point_of_a_grid_is_better(n_groups, n_points):
     rng = np.random.default_rng(n_groups)
     n_met = 0

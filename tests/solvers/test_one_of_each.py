@@ -68,6 +68,7 @@ def test_a_search_that_must_stop_says_how_much_better_another_choice_may_be(n_li
     assert begun.gap == pytest.approx(begun.value - begun.lower)
 
 
+@pytest.mark.slow
 def test_bounds_are_right_where_more_choices_are_left_than_can_be_kept():
     """Pairs of many options are cut off; what is said of the rest is a bound for all of them."""
     rng = np.random.default_rng(1)

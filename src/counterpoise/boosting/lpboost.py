@@ -152,7 +152,7 @@ class AdaLPBoostClassifier(MixtureBase):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from counterpoise import AdaLPBoostClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = AdaLPBoostClassifier(n_estimators=20, alpha=0.05, random_state=0).fit(X, y)
+    >>> model = AdaLPBoostClassifier(n_estimators=6, alpha=0.05, random_state=0).fit(X, y)
     >>> plain = AdaLPBoostClassifier(n_estimators=1, alpha=0.05, random_state=0).fit(X, y)
     >>> model.value_ < plain.value_
     True
@@ -409,7 +409,7 @@ class LPBoostClassifier(MixtureBase):
     >>> from sklearn.datasets import load_breast_cancer, load_digits
     >>> from counterpoise import LPBoostClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LPBoostClassifier(n_estimators=20, alpha=0.2, beta=100, random_state=0).fit(X[:500], y[:500])
+    >>> model = LPBoostClassifier(n_estimators=6, alpha=0.2, beta=100, random_state=0).fit(X[:500], y[:500])
     >>> model.predict_proba(X[500:503]).shape
     (3, 2)
 
