@@ -25,6 +25,7 @@ def write_page(folder: Path, rows: list[dict[str, str]], sets: Iterable[str]) ->
         "sure": _recalls(rows, SURE),
         "tails": _tails(rows),
         "sizes": _sizes(rows),
+        "seeds": str(len({row["seed"] for row in rows})),
         "absent": f" Not run: {', '.join(absent)}." if absent else "",
     }
     for name, text in parts.items():

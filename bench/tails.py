@@ -10,6 +10,9 @@ coin decides instead. It looks at nothing, and any mixture should beat it.
 Rule, set before the run: at each budget of the boosted models the tails of the two others are read off at the same
 average error on new rows. A method is recommended over another where its tail is lower by more than two standard errors
 of the differences, one a set. The plain model is scikit-learn's histogram boosting as it comes.
+
+Tails are of expected losses, before the draw. Once decisions are drawn each row is right or wrong, and the tail is
+``min(1, error / alpha)``, as of any fixed rule: no lower than that of the plain model, which errs less.
 """
 
 import os
@@ -92,14 +95,17 @@ def page(rows: list[dict[str, str]]) -> str:
             lines.append([f"{budget:g}", name, *cells, *(f"{means[one]:.3f}" for one in ("plain", *METHODS))])
             for better, worse in (("thresholds", "boosted"), ("thresholds", "coin"), ("boosted", "coin")):
                 differences.setdefault((better, worse, budget), []).append(means[worse] - means[better])
-    verdicts = [[*map(str, key), *verdict(found)] for key, found in differences.items()]
+    verdicts = [
+        [*map(str, key), *verdict(found), str(sum(one > 0 for one in found))] for key, found in differences.items()
+    ]
+    asked = ["first", "second", "budget", "lower by", "standard error", "verdict", "sets where lower"]
     heads = ["budget", "set", "plain error, %", "error, %", "plain", *METHODS]
     return (
         "# The worst-off tenth, at equal average error\n\n"
         f"Made by `python bench/tails.py`; every number is in `results.csv` beside this page.\n\n{_explained()}"
         f"\n\n## Verdicts\n\nHow much lower the tail of the first is than that of the second: mean over "
         f"{len({row['set'] for row in rows})} sets and its standard error.\n\n"
-        + markdown_table(["first", "second", "budget", "lower by", "standard error", "verdict"], verdicts, n_words=2)
+        + markdown_table(asked, verdicts, n_words=2)
         + "\n\n## Tails on new rows\n\n"
         f"Mean loss of the worst-off tenth, means over {len({row['seed'] for row in rows})} splits.\n\n"
         + markdown_table(heads, lines, n_words=2)

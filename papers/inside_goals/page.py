@@ -134,8 +134,9 @@ choose on the training rows. *Violation*: the largest such distance on test rows
 *At equal violation*: over the bounds, each method has a frontier of its mean violation over the splits and of the error
 of each split. Bounds whose mean violations noise has in the wrong order are pooled (isotonic regression), and between
 bounds both are straight lines. At five violations from the lowest to the highest that both reach, our error less the
-other's is averaged for each split; the 95 % interval is of these paired differences (Student's t). Where no violation
-is reached by both, the line says so and compares the two nearest ends, which are not equal."""
+other's is averaged for each split; the 95 % interval is of these paired differences (Student's t). Intervals are one at
+a time and take splits for independent, though these share rows: one in twenty or more leaves out 0 by chance. Where no
+violation is reached by both, the line says so and compares the two nearest ends, which are not equal."""
 
 
 def _beside(cases: list[Case]) -> str:
@@ -187,10 +188,11 @@ def _won(cases: list[Case], method: str) -> str:
         return text
     above, below = ([name for name, ends in equal.items() if side(ends)] for side in (_is_above, _is_below))
     low, middle, high = interval(np.array([ends[1] for ends in equal.values()]))
+    spread = f" ({low:+.3f} to {high:+.3f} over lines)" if len(equal) > 1 else ""
     return (
         f"{text} There our error is above that of {method} with an interval that leaves out 0 in {_named(above)}, "
-        f"below it in {_named(below)}; the mean of the differences is {middle:+.3f} points "
-        f"({low:+.3f} to {high:+.3f} over lines). With so few splits intervals are wide: they reach "
+        f"below it in {_named(below)}; the mean of the differences is {middle:+.3f} points"
+        f"{spread}. With so few splits intervals are wide: they reach "
         f"{max(ends[2] for ends in equal.values()):+.2f} points at most."
     )
 

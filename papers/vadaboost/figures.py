@@ -79,7 +79,7 @@ def draw_cost(path: Path) -> str | None:
     ratios = _theorem_5(found[runs[0][0]], found[runs[1][0]], np.array(runs[0][2].votes_))
     caption = (
         "Figure 2: cost (3) on the training rows against the number of rounds, stumps on MNIST 3 against 8. At penalty "
-        "0 the cost is the square of AdaBoost's, and VadaBoost needs two to three times the rounds (at most twice "
+        "0 the cost is the square of AdaBoost's, and VadaBoost needs about twice the rounds, later more (at most twice "
         "where error rates stay fixed, Theorem 5; the paper sees roughly twice); at 0.5 it keeps close to EBBoost."
     )
     return f"![{caption}]({path.name})\n\n*{caption}*\n\n{ratios}"
