@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all drill test-networks test-lowest lock lint docs bench bench-full reproduce wheel-test changelog release-check fuzz clean
+.PHONY: help demo test test-all drill test-networks test-lowest lock lint docs bench bench-full reproduce wheel-test changelog release-check known-faults fuzz clean
 
 help:
 	@echo "make demo        a whole story on made-up loans, whose truth is known; ends with a report"
@@ -23,6 +23,7 @@ help:
 	@echo "make fuzz        damaged and random inputs for every reader, for a minute: make fuzz SECONDS=600"
 	@echo "make changelog   show CHANGELOG.md's next part; make changelog VERSION=X.Y.Z writes it and removes the fragments"
 	@echo "make release-check  wheel and sdist as they would be published, each installed and used alone"
+	@echo "make known-faults   ask pypi.org for known faults of what release-check installed; needs a network"
 
 # Bytecode of what is imported is written at its first import, wherever that is forbidden too: compiling every file of every
 # package costs minutes, and compiling those that are imported in each of hundreds of processes costs more.
@@ -170,5 +171,13 @@ release-check: .venv/installed
 	done
 	.venv-release/bin/python tools/licences.py --extra cli --bill .venv-release/bill.json
 
+# --strict: where pypi.org is not reached, or does not know a version, this fails; otherwise it would pass unasked.
+known-faults:
+	@test -x .venv-release/bin/python || { echo "Run make release-check first: what it installs is what is asked about."; exit 1; }
+	rm -rf .venv-audit && $(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python $(PIP) --quiet pip-audit
+	.venv-release/bin/python -m pip freeze --exclude counterpoise > .venv-audit/installed.txt
+	.venv-audit/bin/pip-audit --strict --no-deps --disable-pip --requirement .venv-audit/installed.txt
+
 clean:
-	rm -rf .venv .venv-wheel .venv-lowest .venv-lock .venv-release dist build demo-output docs/gallery docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-audit .venv-wheel .venv-lowest .venv-lock .venv-release dist build demo-output docs/gallery docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -40,6 +40,13 @@ def test_the_citation_has_the_version_and_the_source_distribution_what_it_needs(
     assert not missing
 
 
+def test_what_publishes_asks_for_known_faults_before():
+    steps = (ROOT / ".github" / "workflows" / "publish.yml").read_text(encoding="utf-8")
+    assert steps.index("make release-check") < steps.index("make known-faults") < steps.index("gh-action-pypi-publish")
+    rule = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\nknown-faults:")[2].partition("\n\n")[0]
+    assert "pip-audit --strict" in rule
+
+
 def test_ci_has_a_version_of_everything_and_no_address_of_an_index():
     lines = (ROOT / "requirements" / "ci.txt").read_text(encoding="utf-8").splitlines()
     pins = [Requirement(line) for line in lines]

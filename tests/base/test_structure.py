@@ -168,6 +168,18 @@ def test_every_test_that_the_threat_model_names_is_there_and_every_threat_names_
     assert len(named) > 20
     assert not [(path, name) for path, name in named if name not in names_in(ROOT / path)]
     table = text.partition("## Threats")[2].partition("\n## ")[0]
+    kinds = (
+        "model",
+        "checkpoint",
+        "goals file",
+        "run folder",
+        "rules file",
+        "monitor state",
+        "monitor log",
+        "pack",
+        "explorer",
+    )
+    assert not [kind for kind in kinds if f"\n| {kind} " not in table]
     assert not [
         line for line in table.splitlines() if line.startswith("| ") and line.count("|") == 4 and "::" not in line
     ][1:]

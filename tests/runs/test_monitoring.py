@@ -87,6 +87,14 @@ def test_a_batch_counts_once(run, batch):
     assert json.loads(before[LOG])["time"] == "2026-03"
 
 
+def test_a_log_that_was_changed_is_written_again_and_never_read(run, batch):
+    lines = monitor_run(run, batch()).lines
+    log = (run.folder / LOG).read_bytes()
+    (run.folder / LOG).write_bytes(log.replace(b'"rows": 400', b'"rows": 900'))
+    assert monitor_run(run).lines == lines
+    assert (run.folder / LOG).read_bytes() == log
+
+
 def test_other_rows_under_the_name_of_a_batch_are_refused(run, batch):
     monitor_run(run, batch())
     before = files_of(run)
