@@ -131,7 +131,7 @@ class Story:
             self.model.fit(self.table.X, self.table.y, **self.table.columns)
         except InfeasibleGoals as error:
             must(len(str(error)) > 20, "goals that conflict come without a sentence")
-            self.model.rebalance(goals=[])  # the models are kept
+            self.model = self.model.rebalance(goals=[])  # of the models that are kept
         except ValueError as error:  # such as a group without rows that a goal or a rule needs
             must(len(str(error)) > 20, f"no sentence: {error}")
             return False
