@@ -1,11 +1,30 @@
 """Some of the inputs of ``tools/fuzz.py`` for each reader; what they take is measured there."""
 
+import contextlib
+import json
+
 import numpy as np
 import pytest
 
+from counterpoise import Monitor
+from counterpoise._base import checks
+from counterpoise.goals import parse_goal
+from counterpoise.goals.words import check_min_rows
+
 pytest.importorskip("resource", reason="memory is measured as POSIX does")
 pytest.importorskip("starlette", reason="readers of the explorer")
-from tools.fuzz import fuzz, outcome, readers
+from tools.fuzz import (
+    GOALS,
+    TOKEN,
+    VALUES,
+    Reader,
+    fuzz,
+    is_sentence,
+    outcome,
+    readers,
+    restore_monitor,
+    with_other_values,
+)
 
 
 @pytest.mark.slow
@@ -13,6 +32,47 @@ from tools.fuzz import fuzz, outcome, readers
 def test_changed_inputs_are_read_or_refused(tmp_path):
     for name, reader in readers(tmp_path).items():
         assert {outcome(reader, data, np.inf) for data in reader.valid} == {"read"}, name
-        counts, wrong = fuzz(reader, 0, range(40 if name in ("monitor file", "message", "result") else 200), np.inf)
+        n_inputs = {"monitor file": 40, "message": 40, "result": 40, "report": 16}.get(name, 200)
+        counts, wrong = fuzz(reader, 0, range(n_inputs), np.inf)
         assert not wrong, name
-        assert counts["refused"] > 10, name
+        assert counts["refused"] > n_inputs // 20, name
+
+
+@pytest.mark.filterwarnings("ignore")  # of rows that are as many as they can be
+def test_changed_states_of_a_monitor_are_restored_or_refused():
+    monitor = Monitor(["recall >= 0.5", "max_difference(positive_rate, by=sex) <= 0.3"], classes=[0, 1])
+    columns = {"sensitive_features": {"sex": ["F", "M"] * 3}, "ids": list("uvwxyz")}
+    monitor.update([0, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, None], **columns)
+    reader = Reader(restore_monitor, [json.dumps(monitor.state()).encode()], with_other_values)
+    counts, wrong = fuzz(reader, 0, range(250), np.inf)
+    assert not wrong
+    assert counts["read"] > 5
+
+
+def test_numbers_of_any_length_are_refused_in_a_sentence():
+    for goal in GOALS:
+        for place in (one for one in TOKEN.finditer(goal) if one.group()[0].isdecimal()):
+            text = f"{goal[: place.start()]}{5000 * '9'}{goal[place.end() :]}"
+            assert outcome(Reader(parse_goal, [], with_other_values), text, np.inf) in ("read", "refused")
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda value: checks.check_number(value, "budget", "[0, 1]"),
+        lambda value: checks.check_flag(value, "proof"),
+        lambda value: checks.check_choice(value, "decision", ("fixed",)),
+        lambda value: checks.check_count(value, "n_rounds"),
+        checks.check_random_state,
+        check_min_rows,
+    ],
+)
+def test_what_was_got_is_shown_in_few_words(check):
+    for value in [*VALUES, 10**5000, -(10**5000), 10_000 * "x", [10_000 * "x"]]:
+        with contextlib.suppress(ValueError, TypeError):
+            check(value)
+            continue
+        with pytest.raises((ValueError, TypeError)) as refused:
+            check(value)
+        assert is_sentence(refused.value)
+        assert len(str(refused.value)) < 500

@@ -40,6 +40,7 @@ from counterpoise.explorer import session_of_model
 from counterpoise.explorer.conversation import UNFORESEEN, Conversation
 from counterpoise.goals import parse_goal
 from counterpoise.learners import HistogramTree
+from counterpoise.report.contents import render, render_monitoring
 from counterpoise.runs import fit_run, monitor_run, open_run
 from counterpoise.runs.errors import RunFolderError
 from counterpoise.runs.goals_file import parse_goals_file
@@ -127,6 +128,34 @@ models = [{ name = "logistic" }]
 cv = 2
 by = { names = ["sex"], unknown = "pool" }
 """
+OTHER_GOALS_FILE = """\
+goals = ["recall(value=amount) >= 0.3", "positive_rate(other, sex=F) <= 0.9"]
+alpha = 0.1
+confidence = "none"
+[data]
+files = ["loans.csv", "more.csv"]
+target = "default"
+amounts = ["amount"]
+weights = "weight"
+largest_weight = 9.5
+largest_value = { amount = 1e6 }
+delimiter = ";"
+baseline = "deployed"
+proxies = { sex = { F = "p_f", M = "p_m" } }
+[splits]
+validation = 0.2
+[datasets.other]
+files = ["other.csv"]
+[method]
+name = "goals"
+[[method.models]]
+name = "gradient_boosting"
+parameters = { max_depth = 3 }
+[method.parameters]
+objective = "0.5 * Mean() + 0.5 * CVaR(0.1)"
+decision = "sticky"
+deferral = { cost = 0.2 }
+"""
 RULES = {
     "format": "counterpoise rules 2",
     "positive": "yes",
@@ -157,6 +186,7 @@ class Reader(NamedTuple):
     read: Callable[[bytes], Any]
     valid: list[bytes]
     change: Callable[[np.random.Generator, list[bytes]], bytes]
+    most_seconds: float = MOST_SECONDS
 
 
 def pick(rng: np.random.Generator, items: Any) -> Any:
@@ -229,6 +259,19 @@ def changed_text(rng: np.random.Generator, valid: list[bytes]) -> bytes:
     return (with_other_words if chance < 0.7 else with_other_bytes)(rng, valid)
 
 
+def changed_state(rng: np.random.Generator, valid: list[bytes]) -> bytes:
+    """Return a changed file of a monitor, most of them under a checksum that is right."""
+    data = changed_json(rng, valid)
+    if rng.random() < 0.1:
+        return data
+    try:
+        words = json.loads(data)
+        inner = json.dumps([words["lines"], words["state"]]).encode()
+        return json.dumps({**words, "sha256": hashlib.sha256(inner).hexdigest()}).encode()
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return data
+
+
 def changed_model(rng: np.random.Generator, valid: list[bytes]) -> bytes:
     """Return a model file with other bytes, or with another manifest or array under checksums that are right."""
     if rng.random() < 0.3:
@@ -278,7 +321,13 @@ def restore_monitor(data: bytes) -> None:
         raise ValueError("This is no JSON, so that no monitor was asked.") from error
     monitor = cp.Monitor.restore(state)
     str(monitor.verdicts)
-    monitor.update([0, 1, 1], [0, 1, 0], sensitive_features={"sex": ["F", "M", "F"]}, ids=["a", "b", "c"])
+    ids, more = ["a", "b", "95"], {}
+    if monitor.largest_weight is not None:
+        more = {"sample_weight": [1.0, 0.5, 2.0], "baseline": [0, 1, 1]}
+    features = {"sex": ["F", "M", "F"], "amount": [1.0, 2.0, 3.0]}
+    monitor.update([0, 1, 1], [0, 1, None], sensitive_features=features, ids=ids, **more)
+    monitor.update(None, [1, 0, 1], ids=ids)
+    json.dumps(monitor.state(), allow_nan=False)
 
 
 def readers(place: Path) -> dict[str, Reader]:
@@ -303,6 +352,28 @@ def readers(place: Path) -> dict[str, Reader]:
             y[part], [*y[part][:90], *[None] * 10], sensitive_features={"sex": sex[part]}, ids=np.arange(100)
         )
 
+    weighted = cp.Monitor(
+        ["recall(value=amount) >= 0.2", "min_ratio(positive_rate, by=sex) >= 0.5", "churn <= 0.9"],
+        largest_weight=2.0,
+        largest_value=9.0,
+        groups={"sex": ["F", "M"]},
+        defer_label=2,
+        classes=[0, 1],
+    )
+    features = {"sex": sex[:100], "amount": np.abs(X[:100, 0])}
+    weighted.update(
+        *(y[:100], [*y[:90], *[None] * 10]),
+        sensitive_features=features,
+        sample_weight=1 + (y[:100] > 0),
+        baseline=y[100:200],
+        ids=np.arange(100),
+    )
+    goals_files = [GOALS_FILE.encode(), OTHER_GOALS_FILE.encode()]
+
+    def render_monitor(_path: Path) -> str:
+        summary = monitor_run(run)
+        return f"{summary}{render_monitoring(summary)}"
+
     def reply(data: bytes) -> None:
         words = json.loads(conversation.reply(data.decode(errors="surrogateescape")))
         if words["type"] == "refused":
@@ -314,19 +385,29 @@ def readers(place: Path) -> dict[str, Reader]:
     text, plain = changed_text, changed_json
     return {
         "goal": Reader(lambda data: parse_goal(data.decode(errors="surrogateescape")), [*map(str.encode, GOALS)], text),
-        "goals file": Reader(lambda data: parse_goals_file(data, Path("goals.toml")), [GOALS_FILE.encode()], text),
+        "goals file": Reader(lambda data: parse_goals_file(data, Path("goals.toml")), goals_files, text),
         "rules file": Reader(from_file(place / "rules.json", read_rules), [json.dumps(RULES).encode()], plain),
         "model": Reader(read_model, [*map(persist.dumps, (goal, boosted, ours))], changed_model),
-        "result": Reader(from_file(place / "result.json", read_result), [(folder / "result.json").read_bytes()], plain),
+        "result": Reader(
+            from_file(place / "result.json", lambda path: read_result(path).table()),
+            [(folder / "result.json").read_bytes()],
+            plain,
+        ),
+        "report": Reader(
+            from_file(place / "result.json", lambda path: render(read_result(path))),
+            [(folder / "result.json").read_bytes()],
+            plain,
+            6.0,  # a page takes one
+        ),
         "settings": Reader(
             from_file(folder / "settings.json", lambda _path: open_run(folder)),
             [(folder / "settings.json").read_bytes()],
             plain,
         ),
         "monitor file": Reader(
-            from_file(folder / state, lambda _path: str(monitor_run(run))), [(folder / state).read_bytes()], plain
+            from_file(folder / state, render_monitor), [(folder / state).read_bytes()], changed_state
         ),
-        "monitor": Reader(restore_monitor, [json.dumps(monitor.state()).encode()], plain),
+        "monitor": Reader(restore_monitor, [json.dumps(one.state()).encode() for one in (monitor, weighted)], plain),
         "message": Reader(reply, [json.dumps(one).encode() for one in MESSAGES], plain),
     }
 
@@ -394,7 +475,7 @@ def main() -> int:
         for start in range(options.first, options.first + options.inputs, 50):
             for name, one in chosen.items():
                 numbers = range(start, min(start + 50, options.first + options.inputs))
-                counts, found = fuzz(one, options.seed, numbers, MOST_SECONDS)
+                counts, found = fuzz(one, options.seed, numbers, one.most_seconds)
                 total[name] = total.get(name, Counter()) + counts
                 wrong += len(found)
                 for number, said in found.items():

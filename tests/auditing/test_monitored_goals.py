@@ -259,3 +259,51 @@ def test_labels_of_every_type_are_restored_with_late_labels(classes):
         one.update(None, labels[[1, 1]], ids=["b", "c"])
     assert again.verdicts == monitor.verdicts
     assert again.verdicts[0].estimate == 1.0
+
+
+def test_a_state_of_weights_amounts_and_several_rates_is_restored_whole():
+    goals = [
+        "recall(value=amount) >= 0.2",
+        "every_group(precision, by=sex) >= 0.1",
+        "min_ratio(positive_rate, by=sex) >= 0.5",
+        "churn <= 0.9",
+        "f1_score >= 0.3",
+    ]
+    limits = {"largest_weight": 2.0, "largest_value": {"amount": 9.0}, "groups": {"sex": np.array(["F", "M"])}}
+    monitor = Monitor(goals, classes=[0, 1], defer_label=2, **limits)
+    rng = np.random.default_rng(0)
+    answers, y, baseline = rng.integers(0, 3, 60), rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    columns = {"sex": rng.choice(["F", "M"], 60), "amount": rng.uniform(0, 9, 60)}
+    parts = {"baseline": baseline, "sample_weight": rng.uniform(0.1, 2, 60), "ids": np.arange(60) % 50}
+    monitor.update(answers, [*y[:50].tolist(), *[None] * 10], sensitive_features=columns, **parts)
+    state = json.loads(json.dumps(monitor.state(), allow_nan=False))
+    again = Monitor.restore(state)
+    assert again.state() == state
+    assert again.verdicts == monitor.verdicts
+    for one in (monitor, again):
+        one.update(None, y[:10], ids=np.arange(10))
+    assert again.verdicts == monitor.verdicts
+    assert again.state() == monitor.state()
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("watched", 0, 1), 2**53, "number of first limits must be a whole number from 0 to 0"),
+        (("streams",), {"another": [1.0]}, "must not have the key 'another'"),
+        (("starts", 0, 1, 0), 7.0, r"\['starts'\]\[0\]\[1\]\[0\] must be a finite number from 0 to 2"),
+        (("waiting",), [{"a": []}, {}], r"\['waiting'\]\[0\]\['a'\] must be a list of at least 1"),
+        (("numbers", 0), 1, "must be a finite number from 0 to 1"),
+        (("groups",), {name: list(range(100)) for name in ("sex", "job")}, "groups must make at most 1000"),
+    ],
+)
+def test_a_state_that_does_not_fit_together_is_refused(place, value, message):
+    monitor = Monitor("max_difference(positive_rate, by=sex, by=job) <= 0.5", classes=[0, 1])
+    monitor.update([0, 1], sensitive_features={"sex": ["F", "F"], "job": ["a", "a"]})
+    state = monitor.state()
+    holder = state
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    with pytest.raises(ValueError, match=message):
+        Monitor.restore(state)

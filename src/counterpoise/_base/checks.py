@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.frames import CATEGORY, TEXT, as_array, as_list, columns_of, kind_of
+from counterpoise._base.text import shown
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 
 _MATRIX = 2  # dimensions
@@ -40,7 +41,7 @@ def check_number(value: Any, name: str, interval: str, meaning: str = "") -> flo
     where = f"be finite and {_SPOKEN[interval]}" if interval in _SPOKEN else f"lie in {interval}"
     what = f"be a number {_SPOKEN.get(interval, 'in ' + interval)}"
     condition = ", ".join(filter(None, (where if is_number else what, meaning)))
-    raise (ValueError if is_number else TypeError)(f"{name} must {condition}; got {value!r}.")
+    raise (ValueError if is_number else TypeError)(f"{name} must {condition}; got {shown(value)}.")
 
 
 def check_alpha(alpha: Any) -> float:
@@ -77,7 +78,7 @@ def check_penalty(value: Any, most: float = 1.0) -> float:
 def check_flag(value: object, name: str) -> bool:
     """Return a truth value after checking that it is one."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {value!r}.")
+        raise TypeError(f"{name} must be True or False; got {shown(value)}.")
     return bool(value)
 
 
@@ -85,7 +86,7 @@ def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> str:
     """Return ``value`` after checking that it is one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
         words = ", ".join(repr(word) for word in allowed)
-        raise ValueError(f"{name} must be one of {words}; got {value!r}.")
+        raise ValueError(f"{name} must be one of {words}; got {shown(value)}.")
     return value
 
 
@@ -95,7 +96,7 @@ def check_count(value: Any, name: str, least: int = 1) -> int:
     if is_whole and value >= least:
         return int(value)
     kind = "" if is_whole else "a whole number of "
-    raise (ValueError if is_whole else TypeError)(f"{name} must be {kind}at least {least}; got {value!r}.")
+    raise (ValueError if is_whole else TypeError)(f"{name} must be {kind}at least {least}; got {shown(value)}.")
 
 
 def check_random_state(random_state: Any) -> None:
@@ -105,7 +106,8 @@ def check_random_state(random_state: Any) -> None:
     is_whole = isinstance(random_state, Integral)
     if not is_whole or not 0 <= random_state < _SEEDS:
         raise (ValueError if is_whole else TypeError)(
-            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; got {random_state!r}."
+            "random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState; "
+            f"got {shown(random_state)}."
         )
 
 

@@ -40,7 +40,18 @@ def load_json(text: str | bytes, **options: Any) -> Any:
     return json.loads(text, object_pairs_hook=_once, **options)
 
 
-_LONG = 200  # characters of a key in a message
+def short(value: Any, most: int = 200) -> str:
+    """Return a value as text for a message, the first characters of it where there are many."""
+    words = str(value)
+    return words if len(words) <= most else f"{words[:most]}..."
+
+
+def shown(value: Any, most: int = 200) -> str:
+    """Return a value as Python writes it, for a message, the first characters of it where there are many."""
+    try:
+        return short(repr(value), most)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, lists in lists in lists
+        return f"a value of type {type(value).__name__} that is too long to show"
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -48,7 +59,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"each key must occur once in an object; {twice[:_LONG]!r} occurs {names.count(twice)} times")
+        raise ValueError(f"each key must occur once in an object; {shown(twice)} occurs {names.count(twice)} times")
     return content
 
 

@@ -23,10 +23,12 @@ import numpy as np
 from scipy.special import logsumexp
 
 from counterpoise._base.checks import check_number
+from counterpoise._base.shapes import ANY, LABEL, NOTHING, TEXT, OrNone, Some, check_shape, number, one_of, whole
+from counterpoise._base.text import short, shown
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.auditing.arriving import ArrivingRows, Waiting, has_label
 from counterpoise.auditing.audit import FAILS, HOLDS, UNDECIDED, add_confidence
-from counterpoise.auditing.streams import LEVELS, CountedStream, MonitoredLimit, count_rows
+from counterpoise.auditing.streams import LEVELS, CountedStream, MonitoredLimit, Stream, count_rows, no_rows
 from counterpoise.auditing.verdicts import GoalVerdict, Moment, Verdicts
 from counterpoise.goals.binding import PreparedPredictions, Views, no_rows_reason, prepare
 from counterpoise.goals.bound_goals import refuse_compared, risk_of_each
@@ -43,10 +45,26 @@ __all__ = ["Monitor"]
 
 _FIRST = 0.9  # part of the risk for the groups of the first update; those that appear later share the rest
 _STARTS, _RECENT = 40, 12  # tests for a change that are kept, and how many of the last of them in any case
+_MOST_NAMED = 1000  # groups that are known before any row
 _MANY = 10**6  # groups, of which the check of their number is made elsewhere
 _FORM = "counterpoise monitor 1"
-_SHOWN = 200  # characters of what is wrong with a state
+_ROUNDING = 1e-9  # part of a number of rows by which sums of parts of rows may miss it
 _OPTIONS = ("classes", "pos_label", "defer_label", "largest_weight", "largest_value", "groups", "run_length")
+
+
+_STATE = {
+    "form": TEXT,
+    "goals": [TEXT, ...],
+    "classes": OrNone([LABEL, ...]),
+    "pos_label": OrNone(LABEL),
+    "defer_label": OrNone(LABEL),
+    "largest_weight": OrNone(number(0.0)),
+    "largest_value": ANY,  # a number or an object, checked where it is used
+    "groups": {str: [OrNone(LABEL)]},
+    "run_length": number(1.0),
+    "numbers": (whole(), whole(), whole()),
+    **dict.fromkeys(("found", "sizes", "streams", "starts", "watched", "waiting"), ANY),  # whose shapes depend on these
+}
 
 
 class _KnownGroups(Views):
@@ -199,9 +217,7 @@ class Monitor:
         self.classes = None if classes is None else check_classes(classes).tolist()
         weight = None if largest_weight is None else check_number(largest_weight, "largest_weight", "(0, inf)")
         self.largest_weight, self.largest_value = weight, check_largest_value(largest_value)
-        self.groups: dict[str, list[Any]] = (
-            {} if groups is None else {name: list(values) for name, values in groups.items()}
-        )
+        self.groups = {name: np.asarray(values, dtype=object).tolist() for name, values in (groups or {}).items()}
         refuse_compared(all_goals, "A monitor")
         self._amounts = amount_columns(all_goals)
         _check_amounts(self._amounts, self.largest_value)
@@ -219,7 +235,12 @@ class Monitor:
         self._starts: list[_Start] = []
         for one in self._watched:
             if one.phrase is not None and set(one.phrase.by) <= self.groups.keys():
-                texts = ([text_of(value) for value in self.groups[column]] for column in one.phrase.by)
+                texts = [[text_of(value) for value in self.groups[column]] for column in one.phrase.by]
+                if math.prod(map(len, texts)) > _MOST_NAMED:
+                    raise ValueError(
+                        f"groups must make at most {_MOST_NAMED} groups of {one.goal}; got "
+                        f"{math.prod(map(len, texts))}. Leave it out: groups that appear are found."
+                    )
                 pairs = [[list(pair) for pair in zip(one.phrase.by, own, strict=True)] for own in product(*texts)]
                 self._found[_phrase_key(one.phrase.rows, one.phrase.by)] = pairs
 
@@ -314,9 +335,6 @@ class Monitor:
         """
         options = {name: getattr(self, name) for name in _OPTIONS}
         options |= {name: one.item() for name, one in options.items() if isinstance(one, np.generic)}
-        streams = {
-            key: [one.marks.tolist(), one.levels.tolist(), one.numbers.tolist()] for key, one in self._counted.items()
-        }
         starts = [
             [list(one.moment), list(one.masses), {key: own.tolist() for key, own in one.numbers.items()}]
             for one in self._starts
@@ -332,7 +350,7 @@ class Monitor:
             "numbers": [self.n_rows, self.n_updates, self.n_unlabelled],
             "found": self._found,
             "sizes": self._sizes,
-            "streams": streams,
+            "streams": {key: one.numbers.tolist() for key, one in self._counted.items()},
             "starts": starts,
             "watched": watched,
             "waiting": [self._waiting.rows, self._waiting.labels],
@@ -343,57 +361,68 @@ class Monitor:
         """Return the monitor of a ``state``, which goes on as if it had never stopped."""
         if not isinstance(state, Mapping) or state.get("form") != _FORM:
             form = state.get("form") if isinstance(state, Mapping) else state
-            raise ValueError(f"This is not the state of a monitor of this version; got {str(form)[:_SHOWN]!r}.")
+            raise ValueError(f"This is not the state of a monitor of this version; got {shown(form)}.")
         try:
-            monitor = cls._restored(state)
-            _ = monitor.verdicts  # computed here, so that nothing odd is left for later
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            check_shape(state, _STATE, "state")
+            monitor = cls(state["goals"], **{name: state[name] for name in _OPTIONS})
+            monitor._continue(state)
+        except (TypeError, ValueError) as error:
             raise ValueError(
-                f"The state of a monitor is damaged: {str(error)[:_SHOWN]}. Pass what state() gave."
+                f"The state of a monitor is damaged: {short(error).rstrip('.')}. Pass what state() gave."
             ) from error
         return monitor
 
-    def _check_counts(self) -> "Monitor":
-        """Return the monitor after checking its counts."""
-        numbers = [self.n_rows, self.n_updates, self.n_unlabelled, *(one.n_first for one in self._watched)]
-        if not all(type(one) is int and one >= 0 for one in numbers):
-            raise ValueError("numbers of rows must be whole")
-        if not all(one.verdict in (HOLDS, FAILS, UNDECIDED) for one in self._watched):
-            raise ValueError(f"a verdict must be {HOLDS}, {FAILS} or {UNDECIDED}")
-        for own in self._counted.values():
-            n_sums, n_marks = own.marks.shape
-            levels = own.levels[(own.levels >= 0) & (own.levels <= 1)]
-            is_whole = np.isfinite(own.marks).all() and np.isfinite(own.numbers).all() and (own.numbers >= 0).all()
-            if not (n_sums and is_whole and own.numbers.shape == (n_marks * levels.size,) and own.levels.ndim == 1):
-                raise ValueError("a stream must have a finite number of rows for each mark and weight")
-        for start in self._starts:
-            if not all(type(one) is float and 0 <= one < math.inf for one in start.masses):
-                raise ValueError("masses of a start must be numbers of rows")
-            if any(own.shape != self._counted[key].numbers.shape for key, own in start.numbers.items()):
-                raise ValueError("a start must have as many numbers as its stream")
-        queues = [*self._waiting.rows.values(), *self._waiting.labels.values()]
-        if not all(isinstance(one, list) for one in queues):
-            raise ValueError("what waits must be lists")
-        return self
-
-    @classmethod
-    def _restored(cls, state: Mapping[str, Any]) -> "Monitor":
-        monitor = cls(state["goals"], **{name: state[name] for name in _OPTIONS})
-        monitor.n_rows, monitor.n_updates, monitor.n_unlabelled = state["numbers"]
-        monitor._found, monitor._sizes = dict(state["found"]), dict(state["sizes"])
-        monitor._waiting = Waiting(monitor._columns, *state["waiting"])
-        for key, parts in state["streams"].items():
-            monitor._counted[key] = CountedStream(*(np.array(part, dtype=np.float64) for part in parts))
-        for moment, masses, numbers in state["starts"]:
-            arrays = {key: np.array(own, dtype=np.float64) for key, own in numbers.items()}
-            monitor._starts.append(_Start(Moment(*moment), tuple(masses), arrays))
-        known = _KnownGroups(monitor._class_values(monitor.classes), monitor._found, monitor._sizes)
-        for one, (names, n_first, verdict, moments) in zip(monitor._watched, state["watched"], strict=True):
+    def _continue(self, state: Mapping[str, Any]) -> None:
+        """Take over what a state has counted, after checking it against the shape that goals and options give it."""
+        self.n_rows, self.n_updates, self.n_unlabelled = state["numbers"]
+        moment = (LABEL, whole(1, self.n_updates), whole(0, self.n_rows))
+        size, n_columns = number(0.0, self.n_rows * (1.0 + _ROUNDING)), len(self._columns)
+        baseline = LABEL if self._needs_baseline else OrNone(LABEL)
+        weight = NOTHING if self.largest_weight is None else number(0.0)
+        groups = {
+            _phrase_key(one.phrase.rows, one.phrase.by): [tuple((one_of(name), TEXT) for name in one.phrase.by)]
+            for one in self._watched
+            if one.phrase is not None
+        }
+        moments = dict.fromkeys(self._watched[0].moments, OrNone(moment))
+        watched = ([TEXT], whole(), one_of(HOLDS, FAILS, UNDECIDED), moments)
+        shape = {
+            **dict.fromkeys(_STATE, ANY),
+            "found": Some(groups),
+            "sizes": {str: number(0.0)},
+            "starts": [(moment, (size, size), {str: ANY})],
+            "watched": (watched,) * len(self._watched),
+            "waiting": ({str: [(LABEL, baseline, weight, *[OrNone(LABEL)] * n_columns), ...]}, {str: [LABEL, ...]}),
+        }
+        check_shape(state, shape, "state")
+        if len(state["starts"]) > _STARTS:
+            raise ValueError(f"starts must be at most {_STARTS}; got {len(state['starts'])}")
+        self._found, self._sizes = dict(state["found"]), dict(state["sizes"])
+        self._waiting = Waiting(self._columns, *state["waiting"])
+        classes = self._class_values(self.classes)
+        known = _KnownGroups(classes, self._found, self._sizes)
+        streams: dict[str, Stream] = {}
+        for one, (names, n_first, verdict, own_moments) in zip(self._watched, state["watched"], strict=True):
             limits = one.new_limits(known)
+            check_shape(dict.fromkeys(names), Some(dict.fromkeys(limits, ANY)), f"the limits of {one.goal}")
             one.limits = {name: limits[name] for name in names}
+            check_shape(n_first, whole(0, len(one.limits)), "the number of first limits")
             one.n_first, one.verdict = n_first, verdict
-            one.moments = {name: own and Moment(*own) for name, own in moments.items()}
-        return monitor._check_counts()
+            one.moments = {name: own and Moment(*own) for name, own in own_moments.items()}
+            streams |= {term.key: term.stream for limit in one.limits.values() for term in limit.terms}
+        limits_of_rows = {"largest_weight": self.largest_weight, "largest_value": self.largest_value}
+        blank = {key: no_rows(stream, classes, self._amounts, **limits_of_rows) for key, stream in streams.items()}
+        numbers = Some({key: (size,) * own.numbers.size for key, own in blank.items()})
+        check_shape(state["streams"], numbers, "streams")
+        self._counted = {
+            key: blank[key]._replace(numbers=np.array(own, dtype=np.float64)) for key, own in state["streams"].items()
+        }
+        for own_moment, masses, own_numbers in state["starts"]:
+            check_shape(own_numbers, numbers, "streams at a start")
+            arrays = {key: np.array(own, dtype=np.float64) for key, own in own_numbers.items()}
+            if any(key not in self._counted or (own > self._counted[key].numbers).any() for key, own in arrays.items()):
+                raise ValueError("a start must not have counted more rows than there are now")
+            self._starts.append(_Start(Moment(*own_moment), tuple(masses), arrays))
 
     def _check_parts(self, rows: ArrivingRows) -> None:
         """Check what a batch must have for all that goals ask, also of rows whose label comes later."""

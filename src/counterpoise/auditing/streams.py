@@ -9,14 +9,16 @@ of the same rows.
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.binding import PreparedPredictions, Views
+from counterpoise.goals.classes import Classes
 from counterpoise.goals.expressions import Goal, Rate, Ratio
 from counterpoise.goals.kinds import are_disjoint, parts_of
+from counterpoise.goals.tables import Table
 from counterpoise.goals.terms import DEFAULT, Dataset, NoRows, RowCount, fractions
 from counterpoise.theory.confidence import WeightedSample
 from counterpoise.theory.sequential import log_evidence, log_wealth, lower_mean, mean_of, unruled_pairs
@@ -78,6 +80,32 @@ class CountedStream(NamedTuple):
         occurs = np.atleast_2d(counts).any(axis=0)
         cells = np.repeat(values, n_levels)[occurs], np.tile(self.levels, n_marks)[occurs]
         return WeightedSample(*cells, counts[..., occurs], span)
+
+
+class _OneRow(Views):
+    """A row that is in every stream."""
+
+    def rows(self, rows: Dataset) -> tuple[IntArray, FloatArray]:  # noqa: ARG002
+        """Return its place and its weight."""
+        return np.zeros(1, dtype=np.int64), np.ones(1)
+
+    def codes(self, name: str, part: str) -> IntArray:  # noqa: ARG002
+        """Return the code of a class."""
+        return np.zeros(1, dtype=np.int64)
+
+
+def no_rows(stream: Stream, classes: Classes, amounts: Sequence[str], **limits: Any) -> CountedStream:
+    """Return a stream before its first row: what rows can contribute and weigh does not depend on those that come.
+
+    ``amounts`` are columns, and ``limits`` the largest weight and value of the population.
+    """
+    weights = None if limits["largest_weight"] is None else [limits["largest_weight"]]
+    columns = {column: [0.0] for column in amounts}
+    table = Table(np.empty((1, 0)), sensitive_features=columns or None, sample_weight=weights, **limits)
+    row = PreparedPredictions(_OneRow({DEFAULT: table}, classes, LEVELS), {DEFAULT: np.zeros(1)})
+    counted = count_rows(stream, row, None)
+    assert counted is not None  # noqa: S101 - there is the row
+    return counted._replace(numbers=np.zeros(counted.numbers.size))
 
 
 def count_rows(stream: Stream, prepared: PreparedPredictions, ids: AnyArray | None) -> CountedStream | None:

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise import persist
-from counterpoise._base.text import load_json
+from counterpoise._base.text import load_json, short
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.disclosure import amounts_of, values_of
 from counterpoise.explorer.margins import read_margins
@@ -346,7 +346,6 @@ def _make_path(folder: Path, name: str, ending: str, make: Callable[[Path], None
 MOST_BYTES = 65_536  # of a message
 UNFORESEEN = "This could not be computed; the log of the server says why."
 TYPES = ("set", "conflict", "view", "read", "export")
-_SHOWN = 200  # characters of what is wrong with a JSON text
 _MOST_SENT = 2000  # characters of a refusal
 _MOST_LOGGED = 120  # of them, in the log
 
@@ -368,7 +367,7 @@ def read_message(text: Any) -> Message:
     try:
         words = load_json(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"A message must be JSON; it cannot be read: {str(error)[:_SHOWN]}.") from error
+        raise ValueError(f"A message must be JSON; it cannot be read: {short(error)}.") from error
     if not isinstance(words, dict) or words.get("type") not in TYPES:
         raise ValueError(f"A message must be an object whose type is one of {', '.join(TYPES)}.")
     seq = words.pop("seq", 0)
@@ -453,7 +452,7 @@ def refusal(seq: int, why: Exception | str) -> str:
         text = f"The server cannot read or write {why.filename}: {why.strerror}."
     LOG.warning("refused: %s", text[:_MOST_LOGGED])
     field = {} if isinstance(why, str) else field_of(why)
-    return as_json({"type": "refused", "seq": seq, "message": text[:_MOST_SENT], **field})
+    return as_json({"type": "refused", "seq": seq, "message": short(text, _MOST_SENT), **field})
 
 
 def as_json(words: dict[str, Any]) -> str:

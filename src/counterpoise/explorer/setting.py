@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_alpha, check_confidence, check_number
-from counterpoise._base.text import load_json
+from counterpoise._base.text import load_json, shown
 from counterpoise.goals import Goal, parse_goal, validate_goals
 from counterpoise.goals.bound_goals import goal_range
 from counterpoise.rules.options import as_groups
@@ -189,7 +189,7 @@ def _check_object(words: Any, name: str, fields: tuple[str, ...]) -> None:
         raise TypeError(f"{name} must be an object with {', '.join(fields)}; got {type(words).__name__}.")
     for field in words:
         if field not in fields:
-            raise ValueError(f"{name} has the fields {', '.join(fields)}; got {_short(field)!r}.")
+            raise ValueError(f"{name} has the fields {', '.join(fields)}; got {shown(field)}.")
 
 
 def _goals_of(values: Any) -> tuple[SettingGoal, ...]:
@@ -208,7 +208,7 @@ def _goal_of(words: Any) -> SettingGoal:
     _check_object(words, "A goal", _GOAL_FIELDS)
     is_on, bound = words.get("on", True), words.get("bound")
     if not isinstance(is_on, bool):
-        raise TypeError(f"on must be true or false; got {_short(is_on)!r}.")
+        raise TypeError(f"on must be true or false; got {shown(is_on)}.")
     goal = read_goal(words.get("text"))
     if bound is not None:
         goal = goal.with_bound(check_number(bound, "The bound of a goal", "(-inf, inf)"))
@@ -242,7 +242,7 @@ _reach = lru_cache(maxsize=1000)(goal_range)
 def read_goal(text: Any) -> Goal:
     """Return the goal of a text of bounded length."""
     if not isinstance(text, str):
-        raise TypeError(f"A goal's text must be a string, as in recall >= 0.9; got {_short(text)!r}.")
+        raise TypeError(f"A goal's text must be a string, as in recall >= 0.9; got {shown(text)}.")
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"A goal's text must have at most {MOST_CHARACTERS} characters here; got {len(text)}.")
     return _parse(text)
@@ -257,10 +257,6 @@ def _columns_of(by: Any) -> tuple[str, ...]:
     if len(by) > MOST_COLUMNS:
         raise ValueError(f"Rules can use at most {MOST_COLUMNS} columns here; got {len(by)}.")
     return as_groups(by).names  # type: ignore[no-any-return]
-
-
-def _short(value: Any) -> Any:
-    return f"{value[:40]}..." if isinstance(value, str) and len(value) > 40 else value  # noqa: PLR2004 - of a message
 
 
 def _part_of(name: str, meaning: str, value: Any) -> float | None:

@@ -24,6 +24,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from counterpoise._base.checks import check_confidence
+from counterpoise._base.text import shown
 from counterpoise.goals.disparity import DISPARITY, WorstDisparity
 from counterpoise.goals.equality import TOLERANCE, equal
 from counterpoise.goals.expressions import Expression, Goal, Rate, Ratio, WorstOf, as_rate, make_goal, terms_of
@@ -71,6 +72,7 @@ _TOKEN = re.compile(
 )
 _LONG = 100_000  # characters; the longest goals, on a thousand groups, have half of them
 _SHOWN = 100  # characters of the text on either side of what is wrong in it
+_DIGITS = 19  # of a number of rows; Python refuses to read thousands of them
 _MOST_WORK = 50_000  # terms passed over in sums and products: a sum of a thousand passes over a thousand
 _DEEP = 50  # parentheses inside parentheses; no goal needs more, and Python's stack is finite
 _NAME = ("word", "quoted")
@@ -229,7 +231,7 @@ class _Reader:
             while self.skip("."):
                 word = self._word("one of " + ", ".join(RESTRICTIONS), *_NAME)
                 if word not in RESTRICTIONS:
-                    raise unknown("restriction", word, RESTRICTIONS, where=f" in {_short(self.text)!r}")
+                    raise unknown("restriction", word, RESTRICTIONS, where=f" in {shown(self.text)}")
                 rows = getattr(rows, word)
             arguments, has_more = arguments._replace(rows=rows), self.skip(",")
         while has_more:
@@ -242,7 +244,7 @@ class _Reader:
         try:
             return _make_expression(name.text, ALIASES.get(metric, metric), arguments)
         except UnknownName as error:
-            raise UnknownName(f"{error} At character {name.place + 1} of {_short(self.text)!r}.") from None
+            raise UnknownName(f"{error} At character {name.place + 1} of {shown(self.text)}.") from None
 
     def _condition(self, arguments: _Arguments) -> None:
         if self.next.text == "{":
@@ -347,10 +349,6 @@ def _describe_character(character: str) -> str:
     return f"found {got}; put names and values with special characters in quotes"
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]}..."
-
-
 def _total(parts: Sequence[Any]) -> Any:
     """Return a sum. Rates are added at once: one after the other takes a time that grows with the square of them."""
     rates = [rate for rate in map(as_rate, parts) if rate is not None]
@@ -386,7 +384,9 @@ def _read_arguments(name: str, arguments: _Arguments) -> tuple[Dataset, dict[str
 def _make_expression(name: str, metric: str, arguments: _Arguments) -> Rate | Ratio | WorstOf:
     """Return what a name makes of its arguments."""
     rows, words = _read_arguments(name, arguments)
-    min_rows = check_min_rows(next((int(one) if one.isdecimal() else one for one in words["min_rows"]), 0))
+    min_rows = check_min_rows(
+        next((int(one) if one.isdecimal() and len(one) < _DIGITS else one for one in words["min_rows"]), 0)
+    )
     if name == MACRO:
         return make_macro(metric, rows, min_rows)
     if name in FORMS:

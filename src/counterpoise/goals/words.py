@@ -3,6 +3,8 @@
 from numbers import Integral
 from typing import Any
 
+from counterpoise._base.text import shown
+
 # Words that stand where a column would and are none, and what for; a name in quotes is always a column.
 RESERVED = {
     "of": "for the class that a rate is about, as in recall(of=cat)",
@@ -42,6 +44,6 @@ def check_min_rows(min_rows: Any) -> int:
     if isinstance(min_rows, bool) or not isinstance(min_rows, Integral) or min_rows < 0:
         raise ValueError(
             f"min_rows must be a whole number, the least number of rows of a group that counts, as min_rows=50; got "
-            f"{min_rows!r}."
+            f"{shown(min_rows)}."
         )
     return int(min_rows)

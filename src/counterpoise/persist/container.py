@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from counterpoise._base.text import load_json
+from counterpoise._base.text import load_json, short
 from counterpoise._base.types import AnyArray, ByteArray
 
 
@@ -44,7 +44,6 @@ _MOST_RATIO = 20  # by which the manifest may grow when unpacked, where models h
 _MOST_MANIFEST = 1 << 27  # bytes, of which 2,000 trees take less than a million
 _STORED, _DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 _ENCRYPTED = 1  # bit of the flags
-_SHOWN = 200  # characters of what is wrong with a manifest
 
 
 def write_container(manifest: dict[str, Any], members: dict[str, bytes]) -> bytes:
@@ -138,7 +137,7 @@ def _read_manifest(text: bytes) -> dict[str, Any]:
     try:
         manifest = load_json(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise UnreadableModel(f"its manifest is not valid JSON ({str(error)[:_SHOWN]})") from error
+        raise UnreadableModel(f"its manifest is not valid JSON ({short(error)})") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise UnreadableModel("its manifest has another format")
     version = manifest.get("format_version")

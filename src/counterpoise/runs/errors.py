@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from counterpoise._base.text import did_you_mean, load_json
+from counterpoise._base.text import did_you_mean, load_json, short
 from counterpoise.persist.file_access import read_file
 
 SETTINGS, DONE = "settings.json", "done.json"  # in every run folder; the second is written last
@@ -110,12 +110,6 @@ def refuse_foreign(
     foreign = set(labels) - set(known)
     if foreign:
         raise DataError(f"{must} {listed(known, most=10)}; {got} {oddest(foreign, known)!r}.{after}")
-
-
-def short(value: Any, most: int = 200) -> str:
-    """Return a value as text for a message, the first characters of it where there are many."""
-    words = str(value)
-    return words if len(words) <= most else words[:most] + "..."
 
 
 def listed(names: Iterable[Any], most: int = 20) -> str:

@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from counterpoise import persist
+from counterpoise._base.shapes import ANY, TEXT, check_shape
 from counterpoise._base.text import Secret
 from counterpoise._base.types import AnyArray
 from counterpoise.persist import write_atomically
@@ -166,6 +167,10 @@ CHECKPOINT = "checkpoint"
 _PART = ".part"  # the ending of what a kill may leave half written or half removed
 _FORMAT = 1
 _MOST_JSON = 1 << 25  # bytes: those of a run with 100,000 columns are a few million
+_IDENTITY = {  # in the settings of a run, beside those of its goals file
+    **dict.fromkeys(("fingerprint", "training", "sources"), TEXT),
+    "columns": {name: [TEXT] for name in RunColumns._fields},
+}
 _TRAINED_BY = ("counterpoise", "numpy", "scikit-learn")  # packages of other versions may train other models
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "pandas", "pyarrow", "pydantic", "skops")
 
@@ -194,7 +199,8 @@ class Run(NamedTuple):
             return {}
         is_own = isinstance(content, dict) and content.get("run") == read_json(self.folder / SETTINGS)["fingerprint"]
         arrays = content.get("outputs") if is_own else None  # those of another run may be by other models
-        return {name: one for name, one in arrays.items() if hasattr(one, "dtype")} if isinstance(arrays, dict) else {}
+        outputs = arrays.items() if isinstance(arrays, dict) else ()
+        return {name: one for name, one in outputs if getattr(one, "ndim", 0)}
 
     def result(self) -> RunResult:
         """Return every number of the run, and the words that belong to them."""
@@ -255,10 +261,10 @@ def open_run(folder: str | Path) -> Run:
         raise RunFolderError(f"The run in {folder} is damaged: it lacks {', '.join(absent)}. Fit it again elsewhere.")
     try:
         words = read_json(folder / SETTINGS)
-        RunColumns(**words["columns"])
+        check_shape(words, {**dict.fromkeys(words, ANY), **_IDENTITY}, SETTINGS)
         (folder / words["sources"]).resolve()
         settings = RunSettings.model_validate({key: words[key] for key in RunSettings.model_fields})
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except (KeyError, ValueError, OverflowError) as error:
         raise RunFolderError(f"{folder / SETTINGS} is damaged. Fit the run again in another folder.") from error
     _check_finished(folder)
     return Run(folder, settings)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from counterpoise._base.text import did_you_mean
+from counterpoise._base.text import did_you_mean, short
 from counterpoise.persist.file_access import read_file
-from counterpoise.runs.errors import GoalsFileError, listed, short, twice_in
+from counterpoise.runs.errors import GoalsFileError, listed, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
 from counterpoise.runs.settings import ChangePlan, DataSettings, MethodSettings, RunSettings, is_parquet

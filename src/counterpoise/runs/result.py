@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, WithJsonSchema
 
-from counterpoise.runs.errors import RunFolderError, load_json_file, short
+from counterpoise._base.text import short
+from counterpoise.runs.errors import RunFolderError, load_json_file
 from counterpoise.runs.results import (
     AVERAGE,
     DECIDED_ERROR,

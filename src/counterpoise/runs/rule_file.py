@@ -19,12 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.text import short
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.rules.deciding import with_label
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.table import ALL
-from counterpoise.runs.errors import DataError, load_json_file, short
+from counterpoise.runs.errors import DataError, load_json_file
 
 FORMAT = "counterpoise rules 1"
 DEFERRING = "counterpoise rules 2"  # which a program that knows of no deferral must not take for the other

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from counterpoise._base.progress import ProgressCallback, RunProgress
+from counterpoise._base.text import short
 from counterpoise.goals import Goal, InfeasibleGoals, Table, bind
 from counterpoise.goals.binding import NEEDED_BY, Views
 from counterpoise.goals.bound_goals import check_contradictions, check_goal_data
@@ -27,7 +28,7 @@ from counterpoise.rules.scores.table import find_groups
 from counterpoise.runs import fitting, methods
 from counterpoise.runs.advice import ways_to_hold, ways_to_meet
 from counterpoise.runs.data import Data, RunRows, load_data
-from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, short
+from counterpoise.runs.errors import DataError, RunFolderError, as_data_error
 from counterpoise.runs.evaluate import Evaluation, evaluate
 from counterpoise.runs.folder import CHECKPOINT, MODEL, Fingerprints, Writer, writing
 from counterpoise.runs.goals_file import goals_of

@@ -6,11 +6,10 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from counterpoise._base.text import did_you_mean
+from counterpoise._base.text import did_you_mean, shown
 from counterpoise.theory.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, Risk, WorstGroup
 
 _KINDS = {kind.__name__: kind for kind in (Mean, CVaR, WorstGroup, EmpiricalLikelihood, KL, ChiSquare, MeanVariance)}
-_SHOWN = 100  # characters of a text in a message
 
 
 def is_risk_text(text: str) -> bool:
@@ -54,7 +53,7 @@ def _risk(node: ast.expr, text: str) -> Risk:
         raise _unreadable(text)
     kind = _KINDS.get(node.func.id)
     if kind is None:
-        raise ValueError(f"Unknown risk {node.func.id!r} in {_short(text)}.{did_you_mean(node.func.id, _KINDS)}")
+        raise ValueError(f"Unknown risk {node.func.id!r} in {shown(text)}.{did_you_mean(node.func.id, _KINDS)}")
     if any(word.arg is None for word in node.keywords):
         raise _unreadable(text)
     keywords = {str(word.arg): _constant(word.value, text) for word in node.keywords}
@@ -62,7 +61,7 @@ def _risk(node: ast.expr, text: str) -> Risk:
         return kind(*(_constant(value, text) for value in node.args), **keywords)
     except TypeError as error:  # arguments that it does not take
         problem = (str(error).partition("() ")[2] or str(error)).rstrip(".")
-        raise ValueError(f"{node.func.id} in {_short(text)}: {problem}.") from error
+        raise ValueError(f"{node.func.id} in {shown(text)}: {problem}.") from error
 
 
 def _factor(node: ast.expr, text: str) -> float:
@@ -82,8 +81,4 @@ def _constant(node: ast.expr, text: str) -> Any:
 
 
 def _unreadable(text: str) -> ValueError:
-    return ValueError(f"A risk reads like 'CVaR(0.1)' or '0.5 * Mean() + 0.5 * KL(0.1)'; got {_short(text)}.")
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+    return ValueError(f"A risk reads like 'CVaR(0.1)' or '0.5 * Mean() + 0.5 * KL(0.1)'; got {shown(text)}.")
