@@ -146,12 +146,14 @@ def page(table: pd.DataFrame) -> str:
     table = table.sort_values([*ranks], key=lambda column: column.map(ranks[str(column.name)]), kind="stable")
     means, errors = table.groupby(KEYS, sort=False).mean(), table.groupby(KEYS, sort=False).sem()
     heads = ["set", "cost", "groups", "may be deferred", "tail, selection rows", "tail, test", "error, test"]
-    heads += ["deferred, test", "times as often"]
-    lines = [f"| {' | '.join(heads)} |", "|---|---:|---|---:|---:|---:|---:|---:|---:|"]
+    heads += ["deferred, test", "times as often", f"{BY_HAND} and a coin"]
+    lines = [f"| {' | '.join(heads)} |", "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|"]
+    coins = with_coin(table)
     for key, row in means.iterrows():
         name, cost, groups, share = key  # type: ignore[misc]
         tail = f"{row['tail']:.3f} ± {errors.loc[key, 'tail']:.3f}"
-        numbers = f"{row['error']:.4f} | {row['deferred']:.3f} | {row['times']:.2f}".replace("nan", "-")
+        rates = f"{row['error']:.4f} | {row['deferred']:.3f}"
+        numbers = f"{rates} | {row['times']:.2f} | {coins.get(key, np.nan):.3f}".replace("nan", "-")
         lines.append(f"| {name} | {cost:g} | {groups} | {share:g} | {row['tail of choice']:.3f} | {tail} | {numbers} |")
     splits = table["split"].nunique()
     return f"""# What deferring buys the worst-off
@@ -164,6 +166,8 @@ alone and so many rows deferred, each at the cost given. *{HELD}*: under goals t
 is, on test rows. *{IN_ALL}*: the average that may rise by {MORE_ERROR:g} counts deferred rows at their cost, too.
 *{BY_HAND}*: answers at one half, and those nearest to it are deferred; the tail of answers that nobody draws is 1
 wherever more than {ALPHA:g} of the rows are wrong. Means over {splits} splits, with the standard error of the tail.
+*{BY_HAND} and a coin* is the control: the tail by hand on test rows where a fair coin, which looks at nothing, decides
+about so many rows that the decided ones are wrong as often as by ours.
 
 {NEWLINE.join(lines)}
 
@@ -174,6 +178,21 @@ did not say on which rows, nor by which model.
 
 {NEWLINE.join(_beside_stated(means))}
 """
+
+
+def with_coin(table: pd.DataFrame) -> pd.Series:
+    """Return the mean tail by hand where a coin decides so often that it errs as often as the rules that are free."""
+    own = table[table["groups"] == FREE].set_index(["split", *KEYS])["error"]
+    hand = table[table["groups"] == BY_HAND].assign(groups=FREE).set_index(["split", *KEYS])
+    both = hand.join(own.rename("asked"), how="inner")
+    wrong, right = both["error"], 1 - both["deferred"] - both["error"]
+    half = ((both["asked"] - wrong) / (right - wrong)).clip(0, HALF)  # of the rows that the coin decides
+    tails = []
+    for place, chance in enumerate(half):
+        losses = np.array([1 - chance, chance, float(both.index[place][2])])
+        shares = np.array([wrong.iloc[place], right.iloc[place], both["deferred"].iloc[place]])
+        tails.append(cvar_loss(losses, ALPHA, sample_weight=shares))
+    return pd.Series(tails, both.index).groupby(KEYS).mean()
 
 
 def _beside_stated(means: pd.DataFrame) -> Iterator[str]:
