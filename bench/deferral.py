@@ -162,7 +162,7 @@ Made by `python bench/deferral.py`. Gradient boosting trained on half of the row
 its scores, with thresholds of their own for two groups, chosen on a quarter and judged on the rest, in expectation over
 their draws. They have the least tail loss at alpha {ALPHA:g} with at most {MORE_ERROR:g} more error than the model
 alone and so many rows deferred, each at the cost given. *{HELD}*: under goals that no group is deferred more than
-{TIMES:g} times as often as the other; the last column is how often one group is deferred for each time that the other
+{TIMES:g} times as often as the other; *times as often* is how often one group is deferred for each time that the other
 is, on test rows. *{IN_ALL}*: the average that may rise by {MORE_ERROR:g} counts deferred rows at their cost, too.
 *{BY_HAND}*: answers at one half, and those nearest to it are deferred; the tail of answers that nobody draws is 1
 wherever more than {ALPHA:g} of the rows are wrong. Means over {splits} splits, with the standard error of the tail.

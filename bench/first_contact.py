@@ -194,6 +194,7 @@ def page(times: Times) -> str:
             "Targets are for two idle cores. The load average while these were taken was at most "
             f"{_load(times, 'before')} before and {_load(times, 'after')} after."
         ),
+        *_missed(times),
         "",
         "| what | target | before, cold | before, warm | after, cold | after, warm | silent before | silent after |",
         "|---|---|---|---|---|---|---|---|",
@@ -204,6 +205,18 @@ def page(times: Times) -> str:
         quiet = [f"{one.silence:.1f}" if one and isinstance(row.run, Command) else "" for one in silent]
         lines.append("| " + " | ".join([row.what, row.target, *cells, *quiet]) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _missed(times: Times) -> list[str]:
+    """Return a sentence about the targets that are missed."""
+    missed = []
+    for row in ROWS:
+        cold, warm = (times.get((row.what, "after", state)) for state in STATES)
+        if row.target and cold and warm:
+            most = float(row.target.split()[3])
+            taken = cold.seconds - (warm.seconds if "above warm" in row.target else 0.0)
+            missed += [f"{row.what} ({taken:.1f} s)"] if round(taken, 1) > most else []
+    return [f"Missed: {'; '.join(missed)}." if missed else "All are met."]
 
 
 def _load(times: Times, version: str) -> str:
