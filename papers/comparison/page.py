@@ -360,8 +360,8 @@ def _asked(measured: Measured, rows: ResultsTable) -> Iterator[str]:
     if lines:
         yield f"### {TAIL.capitalize()}"
         yield (
-            "Average loss / tail loss; ours without a budget, and with one of 0.03 above the least average loss. A fair coin "
-            "between two classes, which looks at nothing, has 0.500 / 0.500."
+            "Average loss / tail loss; ours without a budget, and with one of 0.03 above the least average loss. A fair "
+            "coin between two classes, which looks at nothing, has 0.500 / 0.500."
         )
         heads = [f"average / tail at {alpha:g}" for alpha in ALPHAS]
         yield markdown_table(["method", *heads, "seconds"], lines)
