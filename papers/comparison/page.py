@@ -197,7 +197,7 @@ def summary(folder: Path) -> str:
 Rule: at equal violation, recall, precision or average error a pair of a set and a question is decided where the
 difference of costs is not zero at the level 0.05, after corrections for splits that share rows and for many pairs.
 *Bounds that hold*: the share on new rows, over all bounds of the questions that a method takes, where nobody was asked
-for more than to meet them on the rows at hand, but MAPIE.
+for more than to meet them on the rows at hand, but MAPIE. Where a method finds no rule nothing is counted.
 
 {markdown_table(heads, lines)}
 
@@ -360,8 +360,8 @@ def _asked(measured: Measured, rows: ResultsTable) -> Iterator[str]:
     if lines:
         yield f"### {TAIL.capitalize()}"
         yield (
-            "Average loss / tail loss; ours without a budget, and with one of 0.03 above the least average loss. A fair "
-            "coin between two classes, which looks at nothing, has 0.500 / 0.500."
+            "Average loss / tail loss; ours without a budget, and with one of 0.03 above the least average loss. A "
+            "fair coin between two classes, which looks at nothing, has 0.500 / 0.500."
         )
         heads = [f"average / tail at {alpha:g}" for alpha in ALPHAS]
         yield markdown_table(["method", *heads, "seconds"], lines)
