@@ -31,6 +31,7 @@ PHRASES = (  # with what to write instead
 TEXTS = [
     *(SOURCE.parents[1] / "docs").glob("*.md"),
     *(SOURCE.parents[1] / "docs" / "guide").glob("*.md"),
+    *(SOURCE.parents[1] / "docs" / "api").glob("*.md"),
     *(path for path in (SOURCE.parents[1] / "examples").iterdir() if path.suffix in {".py", ".rst", ".toml"}),
 ]
 MOST_PRIVATE_READS = 9  # lines of the package that read a private attribute of another object
@@ -59,10 +60,10 @@ def test_no_private_phrase_stands_in_code_messages_guides_or_examples():
         path for path in SOURCE.rglob("*") if path.suffix in {".py", ".js", ".html", ".css", ".toml", ".md", ".jinja"}
     ]
     pages += [*TEXTS, SOURCE.parents[1] / "README.md"]
-    words = {path.name: " ".join(path.read_text(encoding="utf-8").split()) for path in pages}
+    words = {path: " ".join(path.read_text(encoding="utf-8").split()) for path in pages}
     uses = [
-        f"{name}: write {plain!r} for {phrase!r}"
-        for name, text in words.items()
+        f"{path}: write {plain!r} for {phrase!r}"
+        for path, text in words.items()
         for phrase, plain in PHRASES
         if phrase in text
     ]
