@@ -13,11 +13,13 @@ from counterpoise.goals.words import check_min_rows
 
 pytest.importorskip("resource", reason="memory is measured as POSIX does")
 pytest.importorskip("starlette", reason="readers of the explorer")
+from counterpoise.runs.result import RunResult, read_result
 from tools.fuzz import (
     GOALS,
     TOKEN,
     VALUES,
     Reader,
+    from_file,
     fuzz,
     is_sentence,
     outcome,
@@ -47,6 +49,17 @@ def test_changed_states_of_a_monitor_are_restored_or_refused():
     counts, wrong = fuzz(reader, 0, range(250), np.inf)
     assert not wrong
     assert counts["read"] > 5
+
+
+def test_changed_results_make_tables_or_are_refused(tmp_path):
+    cells = [{"label": label, "answer": answer, "rows": 5.0} for label in (0, 1) for answer in (0, 1, None)]
+    settings = {"seed": 1, "alpha": 0.1, "data": {"proxies": None}, "method": {"learner": {"name": "tree"}}}
+    parts = {"splits": {"test": {"rows": 9}}, "answers": {"mixture": cells}, "deferral": {"cost": 0.1}}
+    whole = RunResult(settings=settings, data={"classes": ["no", "yes"], "positive": "yes"}, **parts)
+    read = from_file(tmp_path / "result.json", lambda path: read_result(path).table())
+    counts, wrong = fuzz(Reader(read, [whole.model_dump_json().encode()], with_other_values), 0, range(200), np.inf)
+    assert not wrong
+    assert counts["read"] > 10
 
 
 def test_numbers_of_any_length_are_refused_in_a_sentence():

@@ -1,6 +1,7 @@
 """Folders from which a fit cannot go on as if it had never been interrupted are refused, with what is wrong."""
 
 import errno
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -97,6 +98,14 @@ def rewritten(folder, **entries):
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
+def reround(folder, **values):
+    """Change the first round likewise."""
+    head, _, payload = (folder / "round-00001.cp").read_bytes().partition(b"\n")
+    payload = persist.dumps({**persist.loads(payload), **values})
+    digest = hashlib.sha256(payload).hexdigest().encode()
+    (folder / "round-00001.cp").write_bytes(head.rpartition(b" ")[0] + b" " + digest + b"\n" + payload)
+
+
 def flipped(path, place):
     data = bytearray(path.read_bytes())
     data[place] ^= 1
@@ -144,8 +153,21 @@ DAMAGE = {
         lambda folder: rewritten(folder, library="9.9")
     ],
     r"round-00001\.cp, which is incomplete, altered or from another fit": [
-        lambda folder: rewritten(folder, note="the fingerprint is now another")
+        lambda folder: rewritten(folder, version=0)  # the fingerprint is now another
     ],
+    r"is damaged \(manifest\.json": [
+        lambda folder: rewritten(folder, note="x"),
+        lambda folder: rewritten(folder, settings=5),
+        lambda folder: rewritten(folder, data={"X": [1]}),
+        lambda folder: rewritten(folder, seeds={"entropy": -1, "key": "0a"}),
+    ],
+    r"is damaged \(round-00001\.cp": [
+        lambda folder: reround(folder, losses=(np.zeros(4, dtype=np.uint8), 2**53)),
+        lambda folder: reround(folder, losses=240),
+        lambda folder: reround(folder, memory=[]),
+        lambda folder: reround(folder, best="x"),
+    ],
+    "is damaged in round 1": [lambda folder: reround(folder, losses=(np.zeros(1, dtype=np.uint8), 8))],
 }
 
 

@@ -28,6 +28,11 @@ def test_what_is_none_is_left_out():
     assert tomllib.loads(as_toml({"a": None, "b": [{"c": None, "d": 1}]})) == {"b": [{"d": 1}]}
 
 
+def anew(content, settings, folder, sources):
+    (folder / "own.toml").write_bytes(content)
+    return tomllib.loads(rewritten(folder / "own.toml", settings, sources=sources))
+
+
 def test_only_what_may_be_chosen_anew_is_written_anew(tmp_path):
     content = b"""# why
 seed = 0
@@ -43,10 +48,10 @@ test_files = "c.csv"
 files = "mail.csv"
 """
     settings = RunSettings.model_validate(tomllib.loads(content.decode()))
-    whole = tomllib.loads(rewritten(content, settings, sources=tmp_path))
+    whole = anew(content, settings, tmp_path, tmp_path)
     method = settings.method.model_copy(update={"parameters": {"by": ["sex"]}})
     chosen = settings.model_copy(update={"alpha": 0.2, "method": method})
-    other = tomllib.loads(rewritten(content, chosen, sources=tmp_path))
+    other = anew(content, chosen, tmp_path, tmp_path)
     assert other == whole | {"alpha": 0.2, "method": {"parameters": {"by": ["sex"]}}}
     assert {key: whole[key] for key in ("seed", "goals")} == {"seed": 0, "goals": ["recall >= 0.70"]}
     assert (whole.keys(), whole["data"]["target"]) == ({"seed", "goals", "data", "splits", "datasets"}, "y")
@@ -54,5 +59,5 @@ files = "mail.csv"
     assert whole["data"]["baseline_model"] == str(tmp_path / "old.cp")
     assert whole["splits"]["test_files"] == str(tmp_path / "c.csv")
     assert whole["datasets"]["mail"]["files"] == str(tmp_path / "mail.csv")
-    moved = tomllib.loads(rewritten(as_toml(whole).encode(), settings, sources=tmp_path / "new"))  # with its data
+    moved = anew(as_toml(whole).encode(), settings, tmp_path, tmp_path / "new")  # with its data
     assert moved["data"]["files"] == [str(tmp_path / "new" / "a.csv"), str(tmp_path / "new" / "b.csv")]

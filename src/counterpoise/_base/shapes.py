@@ -124,7 +124,7 @@ def _of_object(value: Any, shape: Any) -> _Entries | str:
 
 def _of_list(value: Any, shape: Any) -> _Entries | str:
     is_tuple, least = isinstance(shape, tuple), len(shape) - isinstance(shape, list)
-    if not isinstance(value, list) or len(value) < least or (is_tuple and len(value) > least):
+    if not isinstance(value, (list, tuple)) or len(value) < least or (is_tuple and len(value) > least):
         size = f" of {'exactly' if is_tuple else 'at least'} {least}" if is_tuple or least else ""
         return f" must be a list{size}; got {shown(value)}"
     return zip(range(len(value)), value, shape if is_tuple else shape[:1] * len(value), strict=True)

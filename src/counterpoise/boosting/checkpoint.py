@@ -33,6 +33,7 @@ import scipy.sparse as sp
 
 from counterpoise import __version__, persist
 from counterpoise._base.frames import as_array, columns_of, is_frame, type_names
+from counterpoise._base.shapes import ANY, TEXT, Kind, OrNone, check_shape, whole
 from counterpoise._base.text import Secret, load_json
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.inputs import CheckedRows
@@ -177,6 +178,32 @@ def _hash_array(hasher: Any, array: AnyArray) -> None:
 _FORMAT, _VERSION = "counterpoise checkpoint", 1
 _MANIFEST, _SHARED = "manifest.json", "shared.cp"
 _ROUND = re.compile(r"round-(\d{5,})\.cp")
+_FLAG = Kind("true or false", lambda value: isinstance(value, bool))
+_NUMBER = Kind("a number", lambda value: isinstance(value, float))
+_ARRAY = Kind("an array of numbers", lambda value: isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
+_BITS = Kind("bytes", lambda value: isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 1)
+_HEX = re.compile(r"([0-9a-f]{2})+")
+_KEY = Kind("hexadecimal digits", lambda value: isinstance(value, str) and bool(_HEX.fullmatch(value)))
+_OF_MANIFEST = {
+    "format": TEXT,
+    "version": whole(),
+    "library": TEXT,
+    "settings": {str: TEXT},
+    "data": {str: TEXT},
+    "seeds": OrNone({"entropy": whole(0, 1 << 256), "key": _KEY}),
+}
+_OF_ROUND = {
+    "model": ANY,
+    "losses": (_BITS, whole()),
+    "held_out": OrNone((_BITS, whole())),
+    "weighted_loss": _NUMBER,
+    "memory": {str: _ARRAY},
+    "best": (_NUMBER, whole()),
+    "is_last": _FLAG,
+    "uses_shared": _FLAG,
+    "codes": OrNone(_ARRAY),
+    "scores": OrNone(_ARRAY),
+}
 _PART = re.compile(r"\.(manifest\.json|shared\.cp|round-\d{5,}\.cp)\..*\.part")
 _MAGIC = "counterpoise-round"
 _MOST_MANIFEST = 1 << 25  # bytes: settings and checksums as texts
@@ -375,11 +402,18 @@ class CheckpointFolder:
 
     def read(self, number: int) -> SavedRound:
         """Return a round as it was written."""
-        values = self._read_with_header(_round_name(number))
-        for name in ("losses", "held_out"):
-            if values[name] is not None:
-                bits, size = values[name]
-                values[name] = np.unpackbits(bits, count=size)
+        name = _round_name(number)
+        values = self._read_with_header(name)
+        try:
+            check_shape(values, _OF_ROUND, name)
+        except ValueError as error:
+            raise _refusal(self.folder, f"is damaged ({error})") from error
+        for part in ("losses", "held_out"):
+            if values[part] is not None:
+                bits, size = values[part]
+                if bits.size != -(-size // 8):
+                    raise _refusal(self.folder, f"is damaged ({name} has {bits.size} bytes for {part} of {size} rows)")
+                values[part] = np.unpackbits(bits, count=size)
         return SavedRound(**values)
 
     def write_shared(self, shared: Mapping[str, AnyArray]) -> None:
@@ -473,6 +507,10 @@ def _check_manifest(folder: Path, data: bytes) -> dict[str, Any]:
     fingerprint = manifest.pop("fingerprint", None)
     if fingerprint != _fingerprint(manifest):
         raise _refusal(folder, f"has a {_MANIFEST} that was altered")
+    try:
+        check_shape(manifest, _OF_MANIFEST, _MANIFEST)
+    except ValueError as error:
+        raise _refusal(folder, f"is damaged ({error})") from error
     if manifest["library"] != __version__:
         raise _refusal(
             folder,

@@ -20,6 +20,7 @@ from counterpoise.boosting.checkpoint import (
     RunRecord,
     SavedRound,
     Seeds,
+    UnusableCheckpoint,
     as_checkpoint,
     open_checkpoint,
     setting_texts,
@@ -257,7 +258,13 @@ class BoostingRun:
             values = saved_round.model, history.rows.start, saved_round.losses, saved_round.weighted_loss
             answers = self.data.saved_answers(number, saved_round)
             latest = Round(number, *values, answers=answers, scores=saved_round.scores)
-            history.append(latest)
+            try:
+                history.append(latest)
+            except ValueError as error:  # the fingerprint of the data is right, and the round has other rows
+                raise UnusableCheckpoint(
+                    f"The checkpoint {folder.folder} is damaged in round {number} ({error}): choose another folder, or "
+                    "delete this one to begin anew."
+                ) from error
             history.memory, self.best, is_last = saved_round.memory, saved_round.best, saved_round.is_last
             if saved_round.held_out is not None:
                 history.held_out.append(saved_round.held_out)

@@ -100,7 +100,7 @@ class RunExporter(Exporter):
         """
         run = self._read.run
         settings = run.settings.model_copy(update=self._changes(setting))
-        text = rewritten((run.folder / OWN_GOALS).read_bytes(), settings, sources=run.sources)
+        text = rewritten(run.folder / OWN_GOALS, settings, sources=run.sources)
         parse_goals_file(text.encode(), Path("goals.toml"))  # refuses what a goals file cannot express
         return {"name": "goals.toml", "text": text}
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from counterpoise._base.text import plain_values
 from counterpoise.classifiers.alternatives import Alternatives
-from counterpoise.persist.file_access import step, write_atomically
+from counterpoise.persist.file_access import read_file, step, write_atomically
 from counterpoise.persist.locks import FolderInUse, FolderLock
 from counterpoise.report.alternatives import alternatives_document, near_table
 from counterpoise.report.alternatives import headline as alternatives_headline
@@ -40,6 +40,7 @@ from counterpoise.runs.alternatives import alternatives_run
 from counterpoise.runs.data import Data
 from counterpoise.runs.errors import RunFolderError
 from counterpoise.runs.folder import ENVIRONMENT, GOALS, LOG, Run, read_json
+from counterpoise.runs.goals_file import read_bytes
 from counterpoise.runs.result import RESULT, RunResult
 from counterpoise.runs.results import FIRST, MIXTURE
 from counterpoise.runs.use import own_data
@@ -64,6 +65,7 @@ _DIGITS = 3  # significant ones: numbers with fewer are too common, as 0.5 and 1
 _MOST_VALUES = 100_000  # rare texts that are looked for
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+_MOST_LOG = 1 << 26  # bytes
 _PATIENCE = 120  # seconds for a browser
 _PART, _WHOLE = ".part", "whole"  # ending of a folder that is not done, and the folder in it that gets the name
 _EVENT = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (.*)$")
@@ -113,12 +115,12 @@ def write_pack(run: Run, output: str | Path, *, disparity: str | None = None, wi
     """
     folder = Path(output)
     _check_new(folder)
-    data, missing = own_data(run), dict[str, str]()
+    data, missing, goals = own_data(run), dict[str, str](), read_bytes(run.folder / GOALS)
     found = _search(run, disparity, within, missing)
-    values = RareValues.of(data, (run.folder / GOALS).read_text(encoding="utf-8", errors="replace"))
+    values = RareValues.of(data, goals.decode("utf-8", errors="replace"))
     contents = _Contents(
         _without_rows(run.result(), values),
-        (run.folder / GOALS).read_bytes(),
+        goals,
         values.only_texts().hide(_events(run.folder / LOG)),  # its numbers are counts and bounds
         read_json(run.folder / ENVIRONMENT),
         found,
@@ -219,7 +221,8 @@ def _without_rows(result: RunResult, values: RareValues) -> RunResult:
 def _events(path: Path) -> list[dict[str, str]]:
     """Return what was tried in a run folder: fits begun, stopped and done, with why goals could not be met."""
     events: list[dict[str, str]] = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else ():
+    content = read_file(path, _MOST_LOG) if path.is_file() else b""
+    for line in content.decode(errors="replace").splitlines():
         match = _EVENT.match(line)
         if match:
             events.append({"time": match[1], "event": match[2]})

@@ -194,8 +194,9 @@ class Run(NamedTuple):
     def pool_outputs(self) -> dict[str, AnyArray]:
         """Return predictions or scores of a pool's models on the rows of the run; nothing where they were not kept."""
         try:
-            content = persist.loads((self.folder / POOL_OUTPUTS).read_bytes())
-        except (OSError, persist.UnreadableModel):  # damaged, or made by another version: the models can predict again
+            with open_regular(self.folder / POOL_OUTPUTS) as stream:
+                content = persist.loads(stream.read())
+        except (OSError, MemoryError, persist.UnreadableModel):  # or of another version: the models can predict again
             return {}
         is_own = isinstance(content, dict) and content.get("run") == read_json(self.folder / SETTINGS)["fingerprint"]
         arrays = content.get("outputs") if is_own else None  # those of another run may be by other models

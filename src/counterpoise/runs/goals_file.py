@@ -107,8 +107,8 @@ def as_toml(words: Mapping[str, Any]) -> str:
     return "\n".join(_lines(words, "")).lstrip("\n") + "\n"
 
 
-def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
-    """Return a goals file that asks for settings, given that of the run whose models they are for.
+def rewritten(path: Path, settings: RunSettings, *, sources: Path) -> str:
+    """Return a goals file that asks for settings, made of that of the run whose models they are for.
 
     What ``rebalance`` and proposals can change, alpha, goals, confidence, proof, splits, change plan and the parameters
     of the method, is as the settings have it; all else is as the file has it, but for comments and for ``output``,
@@ -116,15 +116,15 @@ def rewritten(content: bytes, settings: RunSettings, *, sources: Path) -> str:
 
     Parameters
     ----------
-    content : bytes
-        Of the goals file of the run.
+    path : path
+        The goals file of the run.
     settings : RunSettings
         Of the same run but for what ``rebalance`` and proposals can change.
     sources : path
         The folder that the settings name data files from.
     """
-    words = tomllib.loads(content.decode())
-    before = RunSettings.model_validate(words)
+    content = read_bytes(path)
+    before, words = _settings_of(content, path), tomllib.loads(content.decode())
     words.pop("output", None)
     for name in ("alpha", "confidence", "proof"):
         if getattr(before, name) != getattr(settings, name):
@@ -272,6 +272,14 @@ def read_bytes(path: str | Path) -> bytes:
 
 def parse_goals_file(content: bytes, path: Path) -> RunSettings:
     """Check the content of a goals file, which errors call ``path``."""
+    settings = _settings_of(content, path)
+    for key, message in _faults(settings):
+        raise GoalsFileError(f"{path}{_line(content.decode(), key)}, {_dotted(key)}: {message}")
+    return settings
+
+
+def _settings_of(content: bytes, path: Path) -> RunSettings:
+    """Return the content of a goals file, each key of which can be read; they need not go together."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -288,12 +296,9 @@ def parse_goals_file(content: bytes, path: Path) -> RunSettings:
     if _has_long_number(content_values):
         raise GoalsFileError(f"{path} must be TOML: a whole number has at most {_MOST_BITS} bits.")
     try:
-        settings = RunSettings.model_validate(content_values)
+        return RunSettings.model_validate(content_values)
     except ValidationError as error:
         raise GoalsFileError(_words(error, text, path)) from error
-    for key, message in _faults(settings):
-        raise GoalsFileError(f"{path}{_line(text, key)}, {_dotted(key)}: {message}")
-    return settings
 
 
 def _has_long_number(value: Any) -> bool:

@@ -430,6 +430,7 @@ def _write_log(run: Run, lines: Sequence[BatchLine]) -> None:
     """Write the log where it lacks a line, as after a kill."""
     path = run.folder / MONITOR_LOG
     content = "".join(f"{json.dumps(line._asdict(), allow_nan=False)}\n" for line in lines).encode()
-    if lines and not (path.is_file() and path.read_bytes() == content):
+    is_there = path.is_file() and path.stat().st_size == len(content)
+    if lines and not (is_there and path.read_bytes() == content):
         with writing(path):
             write_atomically(path, [content])

@@ -166,6 +166,7 @@ def write_chosen(
     """
     settings = run.settings.model_copy(update=changes)
     validate_goals(goals_of(settings), defers=defers(settings.method))
+    content = rewritten(run.folder / GOALS, settings, sources=run.sources).encode()
     origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
     fingerprints = fingerprint(settings, data_files(settings, run.sources), origin=origin)
     writer = Writer(Path(output))
@@ -178,7 +179,6 @@ def write_chosen(
             checkpoint = writer.folder / CHECKPOINT
             work = Work(settings, data, goals, checkpoint, ignore_event, on_event, writer.save_model, warnings=[])
             model = choose(work)
-            content = rewritten((run.folder / GOALS).read_bytes(), settings, sources=run.sources).encode()
             writer.begin(content, settings, data.columns, fingerprints, run.sources)
             writer.log(f"mixture of {run.folder.name} chosen again")
             if kind_of_decision(final_estimator(model).decision) == STICKY:

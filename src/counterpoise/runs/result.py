@@ -8,11 +8,22 @@ measured is null.
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
-from counterpoise._base.text import short
+from counterpoise._base.shapes import ANY, TEXT, OrNone, Some, check_shape, whole
+from counterpoise._base.shapes import number as finite
+from counterpoise._base.text import short, shown
 from counterpoise.runs.errors import RunFolderError, load_json_file
 from counterpoise.runs.results import (
     AVERAGE,
@@ -278,6 +289,12 @@ class DataSummary(_Part):
     columns: dict[str, list[str]] = {}  # the features, numeric and categorical, and all columns of texts
     lines: list[str] = []
 
+    @model_validator(mode="after")
+    def _check_positive(self) -> Self:
+        if self.positive is not None and self.positive not in self.classes:
+            raise ValueError(f"positive must be one of the classes; got {shown(self.positive)}")
+        return self
+
     @property
     def n_features(self) -> float:
         """Return how many columns the model sees; NaN where there is none."""
@@ -285,11 +302,24 @@ class DataSummary(_Part):
         return float(sum(map(len, known))) if known else math.nan
 
 
+_OBJECT = OrNone({str: ANY})
+_READ = {"seed": OrNone(whole()), "alpha": OrNone(finite()), "data": {str: ANY}, "method": _OBJECT}  # by tables, pages
+
+
+def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    check_shape({name: settings[name] for name in _READ if name in settings}, Some(_READ), "settings")
+    learner = (settings.get("method") or {}).get("learner")
+    check_shape(learner, _OBJECT, "method.learner")
+    check_shape((learner or {}).get("name", ""), TEXT, "method.learner.name")
+    check_shape(settings.get("data", {}).get("proxies"), OrNone({str: {str: TEXT}}), "data.proxies")
+    return settings
+
+
 class RunResult(_Part):
     """Every number of a run, and the words that belong to them."""
 
     format: Literal["counterpoise run result 1"] = FORMAT
-    settings: dict[str, Any] = {}  # the goals file with its defaults
+    settings: Annotated[dict[str, Any], AfterValidator(_check_settings)] = {}  # the goals file with its defaults
     data: DataSummary = DataSummary()
     chosen_on: str = ""  # the split that decisions were chosen on
     met_on: str = ""  # the split on which the goals are met by construction
@@ -319,6 +349,14 @@ class RunResult(_Part):
     versions: dict[str, str] = {}
     seconds: dict[str, float] = {}
     checksums: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _check_places(self) -> Self:
+        places = {place for cells in self.answers.values() for one in cells for place in (one.label, one.answer)}
+        deferred = set() if self.deferral is None else {None}
+        if not places <= {*range(len(self.data.classes)), *deferred}:
+            raise ValueError(f"answers must be places of the {len(self.data.classes)} classes, or deferred")
+        return self
 
     @property
     def judged(self) -> str:
@@ -370,7 +408,7 @@ class RunResult(_Part):
     def table(self, *, drawn: bool = False) -> ResultsTable:
         """Return every number as a row of one long table; those of the drawn decisions are in a table of their own."""
         learner = (self.settings.get("method") or {}).get("learner") or {}
-        seed = int(self.settings.get("seed") or 0)
+        seed = self.settings.get("seed") or 0
         rows = (_Row(*one) for one in (_drawn_rows(self) if drawn else _rows(self)))
         return ResultsTable(
             tuple(
