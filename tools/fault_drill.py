@@ -342,7 +342,9 @@ def main() -> None:
                 sys.exit(f"The story of seed {number} failed: python tools/fault_drill.py --seed {number} --stories 1")
         number += 1
     steps = ", ".join(f"{name} {count}" for name, count in sorted(TAKEN.items()))
-    print(f"{number - options.seed} stories, {n_steps} steps, no violation: {steps}")
+    minutes, busy = (time.monotonic() - begin) / 60, sum(os.times()[:4]) / 60  # those of commands too
+    took = f"{minutes:.1f} minutes, {busy:.1f} of processor time"
+    print(f"{number - options.seed} stories, {n_steps} steps, {took}, no violation: {steps}")
 
 
 if __name__ == "__main__":

@@ -143,8 +143,8 @@ def _rows_measured(result: RunResult) -> Any:
 
 def _audit_table(path: Path, run: RunResult, goals: list[str], prediction: str) -> RunResult:
     """Return the result of decisions in a table, by the goals of a run on its own rows."""
-    data = run.settings["data"]
-    options: dict[str, Any] = {"target": data["target"], "prediction": prediction}
+    data = run.settings.get("data", {})
+    options: dict[str, Any] = {"target": data.get("target", ""), "prediction": prediction}
     options["goals"] = [text for text in goals if set(parse_goal(text).datasets) <= {TRAIN}]
     if not options["goals"]:
         raise DataError(f"{path} can be compared by goals on 'train' only; the runs have none.")
