@@ -1,9 +1,9 @@
 """
-Audit: a vendor's model of which only answers are known
-=======================================================
+Audit: a vendor's decisions
+===========================
 
-A vendor decides about loans for you. There is no model to look into and no score, only a table: what was said, what
-became of it, and about whom. Four limits stand in the contract. Which of them hold, and how surely?
+A vendor decides about loans for you. You have no model and no scores, only a table with the decisions, the outcomes
+and the people. The contract has four limits. Which of them hold, and how surely?
 """
 
 import matplotlib.pyplot as plt

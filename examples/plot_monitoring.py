@@ -1,10 +1,10 @@
 """
-A goal that must go on holding
-==============================
+Monitoring: a goal that must keep holding
+=========================================
 
-A scorecard decides about loans. At its release it found at least 55 % of the loans that would default. Every month
-1,500 more loans are decided, and from the seventh month on the women who apply default more often than before, for
-reasons that the scorecard does not see. How soon is it known, and since when has it been so?
+A scorecard decides about loans. At its release it found at least 55 % of the loans that would default. Every month it
+decides about 1,500 more loans. From the seventh month on, the women who apply default more often than before, for
+reasons that the scorecard does not see. How soon does the monitor notice, and when does it say that this began?
 """
 
 import matplotlib.pyplot as plt

@@ -1,10 +1,10 @@
 """
-Shift: a promise made at home, kept in other regions?
-=====================================================
+Shift: do goals met at home hold in other regions?
+==================================================
 
-A model finds households of high income for a programme that must reach 85 % of them, and it is built where the data
-are: in the Northeast. Then other regions want it. Does the promise travel, and what do a few labelled rows of each
-region buy?
+A model finds households of high income for a programme that must reach 85 % of them. It is built where the data are,
+in the Northeast. Then other regions want to use it. Do the goals hold there, and what do a few labelled rows of each
+region change?
 """
 
 import matplotlib.pyplot as plt
