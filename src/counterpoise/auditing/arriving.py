@@ -182,10 +182,15 @@ def _check_rows(answers: AnyArray, name: str) -> int:
 
 
 def _plain(values: AnyArray) -> list[Any]:
-    """Return values as plain ones, those that are missing as None; times as texts."""
+    """Return values as JSON has them, those that are missing as None; times and the like as texts."""
     if values.dtype.kind in "mM":
         return [None if np.isnat(value) else text_of(value) for value in values]
-    return [None if is_missing(value) else value for value in values.tolist()]
+    return [None if is_missing(value) else _as_plain(value) for value in values.tolist()]
+
+
+def _as_plain(value: Any) -> Any:
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, (str, bool, int, float)) else text_of(plain)
 
 
 def _objects(values: Sequence[Any]) -> AnyArray:

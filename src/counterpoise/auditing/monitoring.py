@@ -217,7 +217,10 @@ class Monitor:
         self.classes = None if classes is None else check_classes(classes).tolist()
         weight = None if largest_weight is None else check_number(largest_weight, "largest_weight", "(0, inf)")
         self.largest_weight, self.largest_value = weight, check_largest_value(largest_value)
-        self.groups = {name: np.asarray(values, dtype=object).tolist() for name, values in (groups or {}).items()}
+        self.groups = {
+            name: [value.item() if isinstance(value, np.generic) else value for value in values]
+            for name, values in (groups or {}).items()
+        }
         refuse_compared(all_goals, "A monitor")
         self._amounts = amount_columns(all_goals)
         _check_amounts(self._amounts, self.largest_value)
@@ -377,7 +380,6 @@ class Monitor:
         self.n_rows, self.n_updates, self.n_unlabelled = state["numbers"]
         moment = (LABEL, whole(1, self.n_updates), whole(0, self.n_rows))
         size, n_columns = number(0.0, self.n_rows * (1.0 + _ROUNDING)), len(self._columns)
-        baseline = LABEL if self._needs_baseline else OrNone(LABEL)
         weight = NOTHING if self.largest_weight is None else number(0.0)
         groups = {
             _phrase_key(one.phrase.rows, one.phrase.by): [tuple((one_of(name), TEXT) for name in one.phrase.by)]
@@ -392,7 +394,10 @@ class Monitor:
             "sizes": {str: number(0.0)},
             "starts": [(moment, (size, size), {str: ANY})],
             "watched": (watched,) * len(self._watched),
-            "waiting": ({str: [(LABEL, baseline, weight, *[OrNone(LABEL)] * n_columns), ...]}, {str: [LABEL, ...]}),
+            "waiting": (
+                {str: [(LABEL, OrNone(LABEL), weight, *[OrNone(LABEL)] * n_columns), ...]},
+                {str: [LABEL, ...]},
+            ),
         }
         check_shape(state, shape, "state")
         if len(state["starts"]) > _STARTS:
