@@ -1,77 +1,162 @@
 """How kernels are compiled: on first use, for given types, without the interpreter lock, kept on disk where possible.
 
 Types are explicit, so a loop is compiled once whatever a caller hands in, a read-only array or one that can be written.
-Nothing is compiled when a module is imported: the first call takes the kernel from numba's cache or compiles it, and
+Nothing is compiled when a module is imported: the first call takes the kernel from the cache or compiles it, and
 ``progress.watch_compilation`` reports it to those who show progress.
 
-Compiled kernels are kept beside the package, else in a folder of the user's, else among temporary files. The first two
-are numba's choice, and ``NUMBA_CACHE_DIR`` comes before both. What is loaded from a cache is run, so the
-folder among temporary files, where everybody can write, must belong to the user alone.
+A compiled kernel is kept under a digest of all that it is made of, in a folder of the user's: every installation of
+equal sources finds it. ``NUMBA_CACHE_DIR`` names another folder; where neither can be written, one among temporary
+files is taken. What is loaded from a cache is run, so a folder that the user did not name must be the user's alone.
 """
 
 import gc
+import hashlib
+import inspect
 import os
 import stat
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
+import llvmlite
 import numba
+import numpy as np
 from filelock import FileLock
 from numba import njit, typeof
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.event import Event, Listener, install_listener
 from numba.extending import typeof_impl
 from numba.np.numpy_support import as_dtype
 
 from counterpoise._base import progress
+from counterpoise._base.folders import user_cache_folder
 from counterpoise._base.types import AnyArray
 
 _PATIENCE = 120.0  # seconds that another process may compile for before this one does so too
+_LIBRARIES = {"builtins", "math", "numba", "numpy"}  # known by their versions, which name the folder
+_VERSIONS = f"numba-{numba.__version__}-llvmlite-{llvmlite.__version__}-numpy-{np.__version__}"  # numba adds Python's
 
 _has_warned = False
 
 
 def _cached_dispatcher(function: Callable[..., Any]) -> Any:
     """Return numba's dispatcher of a function, with a cache on disk where one can be kept."""
+    dispatcher = njit(nogil=True, no_cfunc_wrapper=True)(function)
     try:
-        return _dispatcher(function, cache=True)
-    except RuntimeError as error:
-        if "cannot cache" not in str(error):
-            raise
-    try:
-        with _numba_folder(own_temporary_folder()):
-            return _dispatcher(function, cache=True)
+        dispatcher._cache = _Cache(function)  # noqa: SLF001 - as enable_caching does, which knows no other cache
     except (OSError, RuntimeError) as error:
         _warn_once(error)
-    return _dispatcher(function, cache=False)
+    return dispatcher
 
 
-def _dispatcher(function: Callable[..., Any], *, cache: bool) -> Any:
-    return numba.njit(nogil=True, no_cfunc_wrapper=True, cache=cache)(function)
+class _Locator(_CacheLocator):
+    """Where a kernel is kept: the first folder that is fit for it, under a digest of what it is made of."""
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self._py_file, self._digest, self._folder = file, source_digest(function), _kernel_folder()
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_Locator | None":
+        return cls(py_func, py_file) if Path(py_file).exists() else None
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return self._digest
+
+    def get_disambiguator(self) -> str:
+        return self._digest[:16]
 
 
-@contextmanager
-def _numba_folder(folder: Path) -> Iterator[None]:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = before
+class _Placement(CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
 
 
-def own_temporary_folder() -> Path:
-    """Return a folder among temporary files that nobody else can write to, or raise PermissionError."""
-    if not hasattr(os, "getuid"):  # Windows, where each user has temporary files of their own
-        return Path(tempfile.gettempdir()) / "counterpoise-kernels"
-    folder = Path(tempfile.gettempdir()) / f"counterpoise-kernels-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+class _Cache(FunctionCache):
+    _impl_class = _Placement
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what is kept, or None; a file that a crash has left damaged is written again."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # noqa: BLE001 - whatever unpickling makes of damaged bytes
+            with suppress(OSError):
+                self.flush()
+            return None
+
+
+def source_digest(function: Callable[..., Any]) -> str:
+    """Return a digest of what a function is compiled from: sources of all that it calls, and constants.
+
+    Numba looks at the function's own file alone, and would run an old form of a function called from another.
+    """
+    digest, seen = hashlib.sha256(_source(__file__)), set()
+    waiting: list[Any] = [function]
+    while waiting:
+        one = waiting.pop()
+        one = one.function if isinstance(one, Kernel) else getattr(one, "py_func", one)
+        if isinstance(one, ModuleType):
+            if one.__name__.partition(".")[0] not in _LIBRARIES:
+                raise TypeError(f"A kernel must name what it calls; import that from {one.__name__}, not the module.")
+            continue
+        if not isinstance(one, (FunctionType, BuiltinFunctionType, type)):
+            digest.update(one.tobytes() if isinstance(one, np.ndarray) else repr(one).encode())
+            continue
+        digest.update(f"{one.__module__} {one.__qualname__}".encode())
+        if (one.__module__ or "").partition(".")[0] in _LIBRARIES or id(one) in seen:
+            continue
+        seen.add(id(one))
+        digest.update(_source(inspect.getfile(one)))
+        if isinstance(one, FunctionType):
+            names = [name for code in _codes(one.__code__) for name in code.co_names]
+            waiting += [one.__globals__[name] for name in names if name in one.__globals__]
+            waiting += [cell.cell_contents for cell in one.__closure__ or ()]
+    return digest.hexdigest()
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code of a function and of those inside of it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+@cache
+def _source(file: str) -> bytes:
+    return hashlib.sha256(Path(file).read_bytes()).digest()
+
+
+def _kernel_folder() -> Path:
+    """Return the first folder that kernels can be kept in, or raise OSError."""
+    if numba.config.CACHE_DIR:
+        with suppress(OSError):
+            return _writable(Path(numba.config.CACHE_DIR) / _VERSIONS)
+    user = str(os.getuid()) if hasattr(os, "getuid") else ""  # Windows gives each user temporary files of their own
+    with suppress(OSError, RuntimeError):  # nobody's home
+        return _writable(own_folder(user_cache_folder() / "kernels") / _VERSIONS)
+    return _writable(own_folder(Path(tempfile.gettempdir()) / f"counterpoise-kernels-{user}") / _VERSIONS)
+
+
+def _writable(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=folder).close()
+    return folder
+
+
+def own_folder(folder: Path) -> Path:
+    """Return a folder, made where it is missing, that nobody else can read or write, or raise PermissionError."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+    is_own = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
+    if not stat.S_ISDIR(status.st_mode) or not is_own:
         raise PermissionError(f"{folder} must be a folder that belongs to this user alone")
     return folder
 

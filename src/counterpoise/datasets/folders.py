@@ -2,9 +2,10 @@
 
 import hashlib
 import os
-import sys
 from pathlib import Path
 from typing import NamedTuple
+
+from counterpoise._base.folders import user_cache_folder
 
 DATA_VARIABLE = "COUNTERPOISE_DATA"
 CACHE_VARIABLE = "COUNTERPOISE_CACHE"
@@ -56,13 +57,7 @@ def data_folders(folder: str | os.PathLike[str] | None) -> list[DataFolder]:
 
 def cache_folder() -> Path:
     """Return the folder for fetched files: ``COUNTERPOISE_CACHE``, or one under the user's cache directory."""
-    if os.environ.get(CACHE_VARIABLE):
-        return Path(os.environ[CACHE_VARIABLE])
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local", "counterpoise")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "counterpoise"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "counterpoise")
+    return Path(os.environ[CACHE_VARIABLE]) if os.environ.get(CACHE_VARIABLE) else user_cache_folder()
 
 
 def find_file(file: str, sha256: str, folders: list[DataFolder]) -> Path | None:
