@@ -7,7 +7,8 @@ import pytest
 
 from counterpoise import runs
 from counterpoise.cli import main
-from counterpoise.runs import tables, use
+from counterpoise.cli.printing import Shown
+from counterpoise.runs import goals_file, tables, use
 
 
 @pytest.fixture
@@ -22,7 +23,11 @@ def asked(monkeypatch, capsys):
             raise ValueError("that is all")
 
         monkeypatch.setattr(place, name, record)
+        # No file is there, and "a" is no goal.
         monkeypatch.setattr(runs, "open_run", lambda folder: SimpleNamespace(folder=Path(folder)))
+        monkeypatch.setattr(Shown, "open_run", lambda _self, _command, folder, _goals=None: runs.open_run(folder))
+        monkeypatch.setattr(Shown, "begin", lambda _self, _command, *_files, goals=None: None)  # noqa: ARG005
+        monkeypatch.setattr(goals_file, "check_goals_file", lambda _path: None)
         assert main(command) == 2, capsys.readouterr()
         assert "that is all" in capsys.readouterr().err
         (given, named), *more = seen

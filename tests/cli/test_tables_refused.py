@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from loan_tables import loans
+from spoiled import without_start
 
 from counterpoise.cli import main
 
@@ -16,7 +17,7 @@ def fitted(made):
     return made
 
 
-def spoiled(**changes):
+def rules_with(**changes):
     """Return what changes the file of rules."""
 
     def spoil():
@@ -98,22 +99,22 @@ REFUSED = {
         "each key must occur once in an object; 'sex=F' occurs 2 times",
         twice('"sex=F": ', '"sex=F": 0.9'),
     ),
-    "another format": (APPLY, "must be a file of rules, of the format", spoiled(format="rules 9")),
-    "no key": (APPLY, "must have 'key'", spoiled(key=None)),
-    "short key": (APPLY, "a key of at least 16 characters", spoiled(key="short")),
-    "no rules in it": (APPLY, "at least one rule", spoiled(rules=[])),
-    "rule that is none": (APPLY, "Rule 1 of rules.json must be an object; got 3", spoiled(rules=[3])),
-    "rule without parts": (APPLY, "Rule 1 of rules.json must have 'share'", spoiled(rules=[{}])),
+    "another format": (APPLY, "must be a file of rules, of the format", rules_with(format="rules 9")),
+    "no key": (APPLY, "must have 'key'", rules_with(key=None)),
+    "short key": (APPLY, "a key of at least 16 characters", rules_with(key="short")),
+    "no rules in it": (APPLY, "at least one rule", rules_with(rules=[])),
+    "rule that is none": (APPLY, "Rule 1 of rules.json must be an object; got 3", rules_with(rules=[3])),
+    "rule without parts": (APPLY, "Rule 1 of rules.json must have 'share'", rules_with(rules=[{}])),
     "starts that are no digits": (APPLY, "by 16 hexadecimal digits in small letters", with_rule(**{"from": "z" * 16})),
     "starts in large letters": (APPLY, "by 16 hexadecimal digits in small letters", with_rule(**{"from": "CC" * 8})),
     "a share of none": (APPLY, "shares that are the parts of the draws", with_rule(share=0)),
     "a share below 0": (APPLY, "shares that are the parts of the draws", with_rule(share=-5)),
     "a share that is too large a number": (APPLY, "finite numbers as shares", with_rule(share=10**400)),
-    "a column twice": (APPLY, "names of columns in by, each once", spoiled(by=["sex", "sex"])),
-    "a label that is no number": (APPLY, "two different labels", spoiled(positive=float("nan"))),
-    "a text and a number": (APPLY, "two different labels", spoiled(positive="1")),
-    "half a character": (APPLY, "a key of at least 16 characters", spoiled(key="\ud800" * 20)),
-    "equal labels": (APPLY, "two different labels", spoiled(positive=0)),
+    "a column twice": (APPLY, "names of columns in by, each once", rules_with(by=["sex", "sex"])),
+    "a label that is no number": (APPLY, "two different labels", rules_with(positive=float("nan"))),
+    "a text and a number": (APPLY, "two different labels", rules_with(positive="1")),
+    "half a character": (APPLY, "a key of at least 16 characters", rules_with(key="\ud800" * 20)),
+    "equal labels": (APPLY, "two different labels", rules_with(positive=0)),
     "deferring called as a class": (APPLY, "a label of deferred rows that is no class", deferring(deferred="1")),
     "deferring without a label": (APPLY, "a label of deferred rows that is no class", deferring(deferred=None)),
     "no lower thresholds": (APPLY, "Rule 1 of rules.json must have 'lower'", deferring(lower=None)),
@@ -149,7 +150,7 @@ REFUSED = {
         "defer_label must not be mistaken for a class; got '0' beside the class 0",
         None,
     ),
-    "groups of no columns": (APPLY, "the one group 'all'", spoiled(by=[])),
+    "groups of no columns": (APPLY, "the one group 'all'", rules_with(by=[])),
     "no column of ids": (APPLY.replace("id ", "person "), "has no column 'person'", None),
     "no score": (APPLY, "has no column 'p'", rewritten(lambda frame: frame.drop(columns="p"))),
     "missing score": (
@@ -244,7 +245,7 @@ def test_bad_input_is_answered_in_one_sentence(case, here, capsys):
         spoil()
     before = sorted(path.name for path in here.iterdir())
     assert main(command.split()) == 2
-    told = capsys.readouterr().err
+    told = without_start(capsys.readouterr().err)
     assert text in told
     assert told.count("\n") == 1
     assert sorted(path.name for path in here.iterdir()) == before

@@ -45,8 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if tokens in ([], ["--help"], ["-h"]):
             sys.stdout.write(OVERVIEW)
             return DONE
-        if sys.stderr.isatty() and not {"--quiet", "--json", "--help", "-h"} & set(tokens):
-            sys.stderr.write(f"counterpoise {tokens[0]} starts\n")  # the packages of a command take a while to load
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes a tenth of a second
         from counterpoise.cli.commands import app  # noqa: PLC0415 - needs an optional package
 
         return int(app(tokens, exit_on_error=False, print_error=False) or DONE)

@@ -80,6 +80,7 @@ def init(
     output
         Where the goals file goes.
     """
+    shown.begin("init", data)
     from counterpoise.runs.starting import start_from  # noqa: PLC0415
 
     with csv.reading():
@@ -113,6 +114,10 @@ def fit(
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
+    from counterpoise.runs.goals_file import check_goals_file  # noqa: PLC0415
+
+    check_goals_file(goals)
+    shown.begin("fit")
     with shown.progress() as tell:
         run = runs.fit_run(goals, output=output, tell=tell, on_event=shown.say)
     return _show_run(run, shown, strict=strict)
@@ -147,8 +152,8 @@ def evaluate(
     strict
         Exit with code 1 unless every goal is met on these rows.
     """
+    opened = shown.open_run("evaluate", run)
     with csv.reading():
-        opened = runs.open_run(run)
         summary = runs.evaluate_run(
             opened, data, largest_weight=largest_weight, largest_value=tables.read_limits(largest_value)
         )
@@ -201,8 +206,8 @@ def predict(
     """
     if str(output).startswith("-") and str(output) != "-":
         raise ValueError(f"--output must name a file, or be - to print; got the option {str(output)!r}.")
+    opened = shown.open_run("predict", run)
     with csv.reading():
-        opened = runs.open_run(run)
         from counterpoise.runs.use import predictions_of  # noqa: PLC0415 - heavy
 
         if str(output) == "-":
@@ -259,8 +264,8 @@ def explain(
         raise ValueError(
             "--groups, --adverse and --output are for the principal reasons of a batch. Pass --reasons too."
         )
+    opened = shown.open_run("explain", run)
     with csv.reading():
-        opened = runs.open_run(run)
         explanations = runs.explain_run(opened, data, rows=row, ids=ids)
     text = "\n\n".join(f"Row {number}\n{one}" for number, one in explanations.items())
     shown.answer(text, {"rows": [{"row": number, **one.as_dict()} for number, one in explanations.items()]})
@@ -276,8 +281,9 @@ def _explain_batch(
         raise ValueError("--reasons are of all rows of the table. Leave --row out.")
     if output is not None:
         check_place(output, read=data)
+    opened = shown.open_run("explain", run)
     with csv.reading():
-        reasons = runs.reasons_of_run(runs.open_run(run), data, **options)
+        reasons = runs.reasons_of_run(opened, data, **options)
     shown.answer(f"{reasons}{write_csv(reasons, output)}", reasons.as_dict() | {"output": output})
 
 
@@ -334,7 +340,7 @@ def rebalance(
     options |= {"defer_cost": defer_cost, "decision": decision, "confidence": confidence}
     options["proof"] = proof
     options["by"] = None if by is None else [name for name in by if name]
-    opened = runs.open_run(run)
+    opened = shown.open_run("rebalance", run, goal)
     chosen = runs.rebalance_run(opened, **options, output=output, on_event=shown.say)
     return _show_run(chosen, shown, strict=strict)
 
@@ -379,8 +385,8 @@ def certify(
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
+    done = shown.open_run("certify", run, goal)
     with csv.reading():
-        done = runs.open_run(run)
         from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415 - heavy
 
         options: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
@@ -412,6 +418,7 @@ def compare(*places: Path, prediction: str = "prediction", html: Path | None = N
     for place in places:
         if not place.is_file():
             check_run_folder(place)  # before more is loaded
+    shown.begin("compare")
     comparison = runs.compare_runs(places, prediction=prediction)
     shown.answer(f"{comparison}{write_page(comparison, html, 'page')}", comparison.as_dict() | {"page": html})
 
@@ -468,7 +475,8 @@ def alternatives(
         if place is not None:
             check_place(place, option=option)
     options: dict[str, Any] = {"disparity": disparity, "incumbent": incumbent, "within": within, "n_points": points}
-    found = runs.alternatives_run(runs.open_run(run), others=other or (), by=by or (), confidence=confidence, **options)
+    opened = shown.open_run("alternatives", run)
+    found = runs.alternatives_run(opened, others=other or (), by=by or (), confidence=confidence, **options)
     lines = write_page(found, html, "page") + write_csv(found, table)
     shown.answer(f"{found}{lines}", found.as_dict() | {"page": html, "table": table})
 
@@ -493,13 +501,13 @@ def report(
     interactive
         Write the explorer as a file instead, which works without a server: solutions for a grid of tails and bounds.
     """
-    check_run_folder(run)  # before more is loaded
+    opened = shown.open_run("report", run)
     if interactive:
         page = explorer.write_interactive(run, output)
         shown.answer(f"explorer: {page}", {"explorer": page})
         return
 
-    path = pages.write_report(runs.open_run(run).folder, output)
+    path = pages.write_report(opened.folder, output)
     shown.answer(f"report: {path}", {"report": path})
 
 
@@ -529,7 +537,8 @@ def pack(
     within
         How much worse than the incumbent an alternative may perform.
     """
-    packed = pages.write_pack(runs.open_run(run), output, disparity=disparity, within=within)
+    opened = shown.open_run("pack", run)
+    packed = pages.write_pack(opened, output, disparity=disparity, within=within)
     text = [f"{len(packed.files)} files in {packed.folder}", *packed.missing.values()]
     shown.answer("\n".join(text), packed._asdict())
 
@@ -571,7 +580,7 @@ def explore(
 
             webbrowser.open(server.address)
 
-    check_run_folder(run)  # before more is loaded
+    shown.open_run("explore", run)
     explorer.explore_run(run, output=output, host=host, port=port, say=shown.say, ready=ready)
 
 
@@ -604,7 +613,7 @@ def demo(
 def warm_up(*, shown: Out = PRINTED) -> None:
     """Compile all kernels now, so that no later command waits for it: for images and CI.
 
-    They are kept beside the package, else in a cache folder of the user, else among temporary files; the variable
+    They are kept in a cache folder of the user, for all installations, else among temporary files; the variable
     NUMBA_CACHE_DIR names another folder. A kernel is compiled for the processor that compiles it: where an image is
     built on one kind and run on others, set NUMBA_CPU_NAME=generic in both.
     """

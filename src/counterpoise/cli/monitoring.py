@@ -59,7 +59,7 @@ def monitor(
     strict
         Exit with code 1 where a goal fails.
     """
-    opened = runs.open_run(run)
+    opened = shown.open_run("monitor", run)
     from counterpoise.report.page import write_page, write_report  # noqa: PLC0415 - heavy: errors come first
     from counterpoise.runs.folder import MONITOR_PAGE  # noqa: PLC0415
 

@@ -3,7 +3,7 @@
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from counterpoise._base.progress import bar_of_progress, lines_of_progress
 from counterpoise._base.text import plain_values
+from counterpoise.runs.errors import check_data_file, check_run_folder
 
 _TABS = {"\\t": "\t", "tab": "\t"}  # as a shell lets them be typed
 
@@ -44,6 +45,7 @@ USUAL = Csv()
 
 if TYPE_CHECKING:
     from counterpoise._base.progress import ProgressCallback
+    from counterpoise.runs.folder import Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,27 @@ class Shown:
 
     json: bool = False
     """Print one JSON object instead of text, for scripts."""
+
+    def begin(self, command: str, *files: Path, goals: Sequence[str] | None = None) -> None:
+        """Check what needs few packages, that files are there and goals can be read, and say that a command starts."""
+        for file in files:
+            check_data_file(file)
+        if goals:
+            from counterpoise.goals import parse_goal  # noqa: PLC0415 - only where there are any
+
+            for goal in goals:
+                parse_goal(goal)
+        if not (self.quiet or self.json):
+            sys.stderr.write(f"counterpoise {command} starts\n")
+            sys.stderr.flush()
+
+    def open_run(self, command: str, folder: Path, goals: Sequence[str] | None = None) -> "Run":
+        """Return the run in a folder, after checking that there is one."""
+        check_run_folder(folder)
+        self.begin(command, goals=goals)
+        from counterpoise.runs.folder import open_run  # noqa: PLC0415 - heavy: where there is a run
+
+        return open_run(folder)
 
     def say(self, text: str) -> None:
         """Print a line for people."""

@@ -136,6 +136,7 @@ def choose(
     output
         Where the rules go.
     """
+    shown.begin("choose", table, goals=goal)
     from counterpoise.runs.fitting import report_cautions  # noqa: PLC0415 - heavy: only where the command runs
     from counterpoise.runs.tables import choose_table  # noqa: PLC0415
 
@@ -232,6 +233,13 @@ def plan(
     curve
         Where a figure of the margins over the rows goes: PNG, SVG or PDF by its ending.
     """
+    is_assumed = any(value is not None for value in (base_rate, recall, false_positive_rate, group))
+    if is_assumed == (score is not None):
+        raise ValueError(
+            "A plan needs either a pilot, --score with the column of its scores, or assumptions, --base-rate, --recall "
+            f"and --false-positive-rate; got {'both' if is_assumed else 'neither'}."
+        )
+    shown.begin("plan", *([] if table is None else [table]), goals=goal)
     from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
     from counterpoise.runs.planning import assume, plan_file  # noqa: PLC0415 - heavy: only where the command runs
 
@@ -276,6 +284,7 @@ def apply(
     output
         Where the decisions go, one row for each of the table: CSV, or Parquet by its ending.
     """
+    shown.begin("apply", table)
     from counterpoise.runs.tables import apply_rules  # noqa: PLC0415
 
     with csv.reading():
@@ -387,6 +396,7 @@ def audit(
         return DONE
     if target is None or prediction is None or not goal:
         raise ValueError("An audit of goals needs --target, --prediction and --goal. For impact ratios pass --impact.")
+    shown.begin("audit", table, goals=goal)
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
 
     if labelled is not None:
@@ -455,6 +465,7 @@ def _audit_impact(
     shown: Shown,
 ) -> None:
     """Print impact ratios, and write them as CSV and as a page."""
+    shown.begin("audit", table)
     from counterpoise.runs.folder import check_place  # noqa: PLC0415
     from counterpoise.runs.impact import impact_of_table  # noqa: PLC0415 - heavy: only where the command runs
 
@@ -469,10 +480,10 @@ def _audit_impact(
 
 def _check_page(report: Path | None, table: Path, output: Path | None = None) -> None:
     """Check, before any work is done, that a report can be written, and over nothing that is read or written too."""
-    from counterpoise.runs.folder import check_place  # noqa: PLC0415
-
     if report is None:
         return
+    from counterpoise.runs.folder import check_place  # noqa: PLC0415 - heavy: only where it is asked for
+
     check_place(report, read=table, option="--report")
     if output is not None and report.resolve() == output.resolve():
         raise ValueError(f"--report and --output must name two files; both name {report}.")

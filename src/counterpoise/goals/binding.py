@@ -20,7 +20,7 @@ from functools import reduce, wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
-from scipy import sparse
+import scipy  # whose parts load when they are first used
 
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
@@ -38,7 +38,6 @@ from counterpoise.goals.terms import (
     text_of,
     unknown,
 )
-from counterpoise.solvers.rows import exact_parts, exact_sum
 
 P = ParamSpec("P")  # the arguments of a method
 Result = TypeVar("Result")
@@ -158,7 +157,7 @@ def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] 
         numbers, every_place, every_amount = zip(*parts, strict=True)
         where = np.repeat(numbers, [len(places) for places in every_place]), np.concatenate(every_place)
         shape = len(rates), views.tables[name].n_samples * n_columns
-        bound[name] = sparse.coo_array((np.concatenate(every_amount), where), shape=shape).tocsr()
+        bound[name] = scipy.sparse.coo_array((np.concatenate(every_amount), where), shape=shape).tocsr()
         bound[name].eliminate_zeros()
     return BoundRates(constants, bound)
 
@@ -268,11 +267,15 @@ class Views:
     @_cached
     def exact(self, rows: Dataset) -> list[FloatArray]:
         """Return the weights of the rows that are meant in parts whose sums are exact."""
+        from counterpoise.solvers.rows import exact_parts  # noqa: PLC0415 - needs numba: goals are read without
+
         return exact_parts(self.rows(rows)[1])
 
     @_cached
     def total(self, rows: Dataset) -> float:
         """Return what the rows weigh."""
+        from counterpoise.solvers.rows import exact_sum  # noqa: PLC0415 - as above
+
         return exact_sum(self.rows(rows)[1])
 
     def n_rows(self, rows: Dataset) -> int:

@@ -68,6 +68,12 @@ def check_run_folder(folder: str | Path) -> Path:
     return folder
 
 
+def check_data_file(path: Path) -> None:
+    """Check that a data file is there; commands ask before they load more."""
+    if not path.exists():
+        raise DataError(f"There is no data file {path}.")
+
+
 def check_columns(names: Iterable[str], known: Sequence[str], path: Path, key: str = "") -> None:
     """Check that a file has columns, which a key of the goals file names."""
     there = set(known)

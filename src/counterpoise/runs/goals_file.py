@@ -16,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 
 from counterpoise._base.text import did_you_mean, short
 from counterpoise.persist.file_access import read_file
-from counterpoise.runs.errors import GoalsFileError, listed, twice_in
+from counterpoise.runs.errors import GoalsFileError, check_data_file, listed, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
-from counterpoise.runs.settings import ChangePlan, DataSettings, MethodSettings, RunSettings, is_parquet
+from counterpoise.runs.settings import ChangePlan, DataSettings, MethodSettings, RunSettings, data_files, is_parquet
 
 if TYPE_CHECKING:
     from counterpoise.goals import Goal
@@ -272,10 +272,26 @@ def read_bytes(path: str | Path) -> bytes:
 
 def parse_goals_file(content: bytes, path: Path) -> RunSettings:
     """Check the content of a goals file, which errors call ``path``."""
-    settings = _settings_of(content, path)
-    for key, message in _faults(settings):
-        raise GoalsFileError(f"{path}{_line(content.decode(), key)}, {_dotted(key)}: {message}")
+    settings = _checked_settings(content, path)
+    _refuse(((("method", *key), message) for key, message in check_method(settings.method)), content, path)
     return settings
+
+
+def check_goals_file(path: Path) -> None:
+    """Check all of a goals file that needs no code of models, and that its data files are there."""
+    for file in data_files(_checked_settings(read_bytes(path), path), path.parent):
+        check_data_file(file)
+
+
+def _checked_settings(content: bytes, path: Path) -> RunSettings:
+    settings = _settings_of(content, path)
+    _refuse(_faults(settings), content, path)
+    return settings
+
+
+def _refuse(faults: Faults, content: bytes, path: Path) -> None:
+    for key, message in faults:
+        raise GoalsFileError(f"{path}{_line(content.decode(), key)}, {_dotted(key)}: {message}")
 
 
 def _settings_of(content: bytes, path: Path) -> RunSettings:
@@ -328,7 +344,8 @@ def _faults(settings: RunSettings) -> Faults:
         yield ("data", key), f"it {words}"
     yield from _file_faults(settings)
     yield from sample_faults(settings)
-    yield from ((("method", *key), message) for key, message in check_method(method))
+    if method.name not in METHODS:
+        return  # as check_method says
     yield from _one_rule_faults(settings)
     if settings.proof and settings.confidence == "none":
         yield ("proof",), 'a proof needs a confidence; got confidence = "none". Set a number such as 0.9.'

@@ -62,11 +62,6 @@ def plan_file(
     >>> [point.is_reached for point in found.points]
     [True, True]
     """
-    if (assumed is None) == (score is None):
-        raise ValueError(
-            "A plan needs either a pilot, --score with the column of its scores, or assumptions, --base-rate, --recall "
-            f"and --false-positive-rate; got {'neither' if score is None else 'both'}."
-        )
     if path is None:
         if assumed is None:
             raise ValueError("A pilot needs a goals file, which names its columns; got none.")

@@ -30,7 +30,7 @@ from counterpoise._base.checks import warn_caller
 from counterpoise._base.text import short
 from counterpoise.goals.terms import text_of
 from counterpoise.persist.file_access import open_regular
-from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, twice_in
+from counterpoise.runs.errors import ColumnError, DataError, check_columns, check_data_file, listed, twice_in
 from counterpoise.runs.settings import Written, how_written, is_parquet
 
 SEPARATORS = (";", "\t", "|")  # beside commas
@@ -354,8 +354,7 @@ def _guarded(path: Path, read: Callable[[Path], Any]) -> Any:
     """Return what ``read`` returns; whatever goes wrong is raised as one sentence."""
     if path.is_dir():
         raise DataError(f"{path} must be a CSV or Parquet file; it is a folder.")
-    if not path.exists():
-        raise DataError(f"There is no data file {path}.")
+    check_data_file(path)
     if not path.is_file():
         raise DataError(f"{path} must be a CSV or Parquet file; it is a pipe or a device. Save its content first.")
     if path.stat().st_size == 0:

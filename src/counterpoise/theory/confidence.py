@@ -30,8 +30,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import betainc, betainccinv, ndtri
+import scipy  # whose parts load when they are first used
 
 from counterpoise._base.checks import (
     EQUAL,
@@ -207,7 +206,7 @@ class _Wealth(NamedTuple):
 
         if ahead(1.0) < 0:
             return high
-        part = float(brentq(ahead, 0.0, 1.0, xtol=_ACCURACY)) + _ACCURACY
+        part = float(scipy.optimize.brentq(ahead, 0.0, 1.0, xtol=_ACCURACY)) + _ACCURACY
         return min(low + part * (high - low), high)
 
 
@@ -370,7 +369,7 @@ def upper_share(successes: float, n_trials: float, risk: float) -> float:
     """Return the exact upper bound on a probability; a lower one is 1 less that of the failures."""
     if successes >= n_trials:
         return 1.0
-    return float(betainccinv(successes + 1.0, n_trials - successes, risk))
+    return float(scipy.special.betainccinv(successes + 1.0, n_trials - successes, risk))
 
 
 def upper_bounded_mean(mean: float, n_rows: float, risk: float) -> float:
@@ -461,7 +460,7 @@ def upper_sum_of_two(one: ScaledShare, other: ScaledShare, risk: float) -> float
     left = (observation - one.factor * (points[:-1] + 1.0) / one.trials) / other.factor
     room = np.floor(other.trials * (left + _ROUNDING * most / other.factor))
 
-    level = float(ndtri(risk * (1.0 - _GUARD)))
+    level = float(scipy.special.ndtri(risk * (1.0 - _GUARD)))
 
     @cache
     def excess(theta: float) -> float:
@@ -475,7 +474,7 @@ def upper_sum_of_two(one: ScaledShare, other: ScaledShare, risk: float) -> float
         tails = _cdf(room, other.trials, np.maximum(low[possible, None], 0.0))
         outside = own[:, 0] + 1.0 - own[:, -1]
         largest = (outside + (np.diff(own, axis=1) * tails).sum(axis=1)).max(initial=0.0)
-        return float(ndtri(np.clip(largest, _LEAST_TAIL, 1.0 - _ROUNDING))) - level
+        return float(scipy.special.ndtri(np.clip(largest, _LEAST_TAIL, 1.0 - _ROUNDING))) - level
 
     low, high = observation, sum(step.factor * upper_share(step.hits, step.trials, risk / 2) for step in (one, other))
     while high < most and excess(high) > 0:  # rare: two separate bounds are nearly always farther out
@@ -483,7 +482,7 @@ def upper_sum_of_two(one: ScaledShare, other: ScaledShare, risk: float) -> float
     step = (high - low) / _STEPS
     if excess(low) <= 0 or excess(high) > 0:
         return low if excess(low) <= 0 else high
-    end = float(brentq(excess, low, high, xtol=step))
+    end = float(scipy.optimize.brentq(excess, low, high, xtol=step))
     while excess(end) > 0:  # the end that is found may be on either side
         end += step
     return min(end, high)
@@ -504,6 +503,6 @@ def _cdf(counts: FloatArray, n_trials: float, share: FloatArray) -> FloatArray:
     probabilities = np.where(away < 0, 0.0, 1.0)
     near, shares = (np.broadcast_to(one, probabilities.shape)[is_near] for one in (counts, share))
     inside = np.clip(near, 0.0, n_trials - 1.0)
-    exact = betainc(n_trials - inside, inside + 1.0, 1.0 - shares)
+    exact = scipy.special.betainc(n_trials - inside, inside + 1.0, 1.0 - shares)
     probabilities[is_near] = np.where(near < 0, 0.0, np.where(near >= n_trials, 1.0, exact))
     return probabilities
