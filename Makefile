@@ -14,7 +14,7 @@ help:
 	@echo "make drill       random sequences of calls and commands, some of them killed, for a minute: make drill SECONDS=3600"
 	@echo "make lint        ruff, mypy, import contracts"
 	@echo "make docs        build the documentation site into build/docs, with warnings as errors"
-	@echo "make bench       quick benchmarks against peers (make bench-full for all sizes)"
+	@echo "make bench       quick benchmarks against peers; make bench-full: all sizes in 25 minutes, and docs/results/benchmarks.md"
 	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
 	@echo "make reproduce PAPER=comparison  ours against every peer, four hours (ARGS=--quick: ten minutes)"
 	@echo "make wheel-test  build the wheel and run the tests against it"

@@ -142,7 +142,17 @@ def _cores() -> str:
     return f"{used} of {os.cpu_count()} cores"
 
 
-_CLOCKS = {time.process_time: "seconds of the processor", time.perf_counter: "seconds of the clock"}
+def children_time() -> float:
+    """Return the processor time of the processes that this one has started and waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
+_CLOCKS = {
+    children_time: "seconds of the processor",
+    time.process_time: "seconds of the processor",
+    time.perf_counter: "seconds of the clock",
+}
 _SHORT = 5.0  # seconds: a peer that takes longer is timed once
 
 
@@ -153,29 +163,28 @@ COLUMNS = (
 SHOWN = 10  # of the columns
 
 
-def append(rows: list[dict[str, Any]], path: Path) -> None:
-    """Append rows to the results table, which gets its header from the first."""
+def write_table(rows: list[dict[str, Any]], path: Path) -> None:
+    """Write the rows of a run, in the place of those of an earlier one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    is_new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
-        if is_new:
-            writer.writeheader()
+        writer.writeheader()
         writer.writerows({name: _text(value) for name, value in row.items()} for row in rows)
 
 
-def write_page(table: Path, page: Path) -> None:
-    """Write the newest row of every benchmark as Markdown tables, one for each machine."""
-    with table.open(newline="", encoding="utf-8") as file:
-        newest = {(row["benchmark"], row["size"], row["peer"]): row for row in csv.DictReader(file)}
-    machines: dict[str, list[dict[str, str]]] = {}
-    for row in newest.values():
-        machines.setdefault(row["machine"], []).append(row)
-    parts = [_HEAD]
-    for machine, rows in sorted(machines.items(), key=lambda one: -len(one[1])):
-        versions = "\n".join(dict.fromkeys(f"- {row['versions']}" for row in rows))
-        lines = [[row[name] for name in _SHOWN] for row in rows]
-        parts += [f"## {machine}", versions, markdown_table(_PAGE_HEADS, lines)]
+def write_page(rows: list[dict[str, Any]], page: Path, summary: str, notes: list[str]) -> None:
+    """Write the rows of a run as a Markdown table, below a summary and what is missing."""
+    machines = sorted({f"{row['machine'].rpartition(', ')[0]}: {row['versions']}" for row in rows})
+    lines = [[_text(row.get(name, "")) for name in _SHOWN] for row in rows]
+    parts = [
+        _HEAD,
+        *machines,
+        "## Asked and measured",
+        summary,
+        "## All rows",
+        *notes,
+        markdown_table(_PAGE_HEADS, lines),
+    ]
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -190,10 +199,9 @@ Ours and the peer in one run, answers compared first; the ratio is the peer's se
 what the answer costs at the least (what it counts is said in the table's last column). Peaks are memory
 above the start.
 
-Made by `make bench-full`; all runs are in `benchmarks.csv`. Each machine has its table: seconds of two machines cannot
-be compared, ratios within a row can. Where seconds are of the processor, those of all threads are added up, and other
-work on the machine hardly counts; ours and a peer that takes less than five seconds are the shortest of three runs.
-Where they are of the clock, or the machine does not say, ours are the shortest of three runs, and the peer ran once."""
+Made by `make bench-full` in one run on one machine; the rows are in `benchmarks.csv`. Seconds are of the processor, of
+all threads added up, so that other work on the machine hardly counts. Ours, and a peer that takes less than five
+seconds, are the shortest of three runs, of commands the shortest of five."""
 
 
 def show(row: dict[str, Any]) -> str:

@@ -8,7 +8,6 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import harness
@@ -190,14 +189,10 @@ def main() -> None:
     """Run this suite alone and print its table."""
     parser = argparse.ArgumentParser(description="Steps of the network learner; ratio is peer seconds over ours.")
     parser.add_argument("--full", action="store_true", help="all networks of the paper")
-    parser.add_argument("--output", type=Path, metavar="PATH", help="results table (CSV) to append to")
     options = parser.parse_args()
     print(harness.header(), flush=True)
     for benchmark in full() if options.full else quick():
-        row = harness.run(benchmark)
-        print(harness.show(row), flush=True)
-        if options.output is not None:
-            harness.append([row], options.output)
+        print(harness.show(harness.run(benchmark)), flush=True)
 
 
 if __name__ == "__main__":
