@@ -139,6 +139,24 @@ def test_rebalance_changes_objective_goals_budget_and_columns_without_asking_a_m
     assert parity.get_params()["budget"] is None
 
 
+@pytest.mark.parametrize(("decision", "budget"), [("sticky", None), ("sticky", 0.03), ("fixed", 0.03)])
+def test_a_better_group_is_no_worse_off_for_the_worst_one(decision, budget):
+    """Rules that see the groups leave each its own least error: the worst one alone would let the others rise to it."""
+    groups = np.arange(N) % 3
+    noise = np.array([0.2, 0.8, 2.0])[groups] * np.random.default_rng(1).normal(size=N)
+    labels = X[:, 0] + noise > np.array([0.0, 0.5, -0.5])[groups]
+    model = cp.GoalClassifier(MODEL, cv="prefit", objective="WorstGroup('g')", by="g", decision=decision, budget=budget)
+    model.fit(X, np.where(labels, "yes", "no"), sensitive_features={"g": groups})
+    chances, scores = model.decision_proba(X, sensitive_features={"g": groups})[:, 1], MODEL.decision_function(X)
+    errors, least = [], []
+    for rows in (groups == group for group in range(3)):
+        errors.append(np.abs(chances[rows] - labels[rows]).mean())
+        least.append(min(np.mean((scores[rows] > cut) != labels[rows]) for cut in [-np.inf, *scores[rows]]))
+    assert errors == pytest.approx(least, abs=1e-4)
+    assert model.value_ == pytest.approx(max(least), abs=1e-4)
+    assert sorted(least)[1] < max(least) - 0.05  # else there would be nothing to see
+
+
 def test_a_rule_may_look_at_the_deployed_answer():
     """The old decision unless the new model is sure: better at equal churn than rules that may not look at it."""
     churn = ["churn <= 0.26"]

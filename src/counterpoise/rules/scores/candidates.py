@@ -81,7 +81,7 @@ def find_candidates(
         spreads = limits.spreads_of(plain)
         boxes = with_boxes(spreads, whole_box(spreads))
         limits = limits.within(points(at for spread, own in boxes for at in spread.nearest(alone, own)))
-    margins = _margin_problem(ranked, problem, None if limits.budget is None else limits.budget.most)
+    margins = _margin_problem(ranked, problem, None if limits.budget is None else float(limits.budget.most[0]))
     margins = margins._replace(row_factor=row_factor)
     edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
     smooth = _smoothed(ranked, losses)

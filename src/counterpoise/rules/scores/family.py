@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate
-from counterpoise.rules.choosing import groups_by
+from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.goal_rows import TRAIN, GoalConstraints, goal_rows, linear_rate
 from counterpoise.rules.program import (
     Choice,
@@ -19,8 +19,10 @@ from counterpoise.rules.program import (
     Objective,
     Optimum,
     Program,
+    build_objective,
     drop_slivers,
     generate_columns,
+    mean_objective,
     solve_master,
 )
 from counterpoise.rules.scores.conflicts import excess_of, explain_conflict
@@ -115,7 +117,7 @@ class CutFamily(NamedTuple):
 
     def add_budget(self, limits: RuleLimits, most: float) -> RuleLimits:
         """Return limits with a budget of mean loss."""
-        return limits._replace(budget=Budget(self.mean_losses(), most))
+        return limits._replace(budget=Budget(self.mean_losses(), np.array([most])))
 
     def rate_objective(self, objective: Rate) -> Objective:
         """Return a rate as objective."""
@@ -148,6 +150,24 @@ class CutFamily(NamedTuple):
     def group_codes(self, names: tuple[str, ...]) -> IntArray:
         """Return the group of each labelled row by some columns."""
         return groups_by(names, self.ranked.table.answers.tables[TRAIN], self.ranked.table.groups)
+
+
+def with_least_mean(family: CutFamily, problem: Problem, best: Choice) -> Choice:
+    """Return the mixture of the least mean loss among those in which no group is worse off than the worst of the best.
+
+    Where rules see the groups, the worst group alone leaves the others anywhere below its loss.
+    """
+    program = Program(family, mean_objective(family), group_limits(family, problem, best.rules, best.mixture))
+    least = family.choice(program, program.solve(problem.tol, best.rules))
+    value = float((build_objective(family, problem.objective).losses.of(least.rules) @ least.mixture).max())
+    return best._replace(mixture=least.mixture, rules=least.rules, value=value, lower=min(best.lower, value))
+
+
+def group_limits(family: CutFamily, problem: Problem, rules: CutRules, mixture: FloatArray) -> RuleLimits:
+    """Return the goals, and the loss of the worst group by a mixture as the most that any group may have."""
+    losses = build_objective(family, problem.objective).losses
+    most = np.full(len(losses.constants), (losses.of(rules) @ mixture).max())
+    return family.limits(problem.goals)._replace(budget=Budget(losses, most))
 
 
 def _rows_by_group(groups: IntArray, mass: FloatArray) -> list[IntArray]:

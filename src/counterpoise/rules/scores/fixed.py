@@ -24,13 +24,13 @@ from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.options import Groups
 from counterpoise.rules.program import Choice, Program, build_objective, with_budget
 from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
-from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.scores.family import CutFamily, group_limits, with_least_mean
 from counterpoise.rules.scores.sums import RuleLimits, Sums, as_sums, cheapest_rules
 from counterpoise.rules.scores.table import RankedScores, find_groups, rank
 from counterpoise.solvers.intervals import Box, Examined, minimize_over_box
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
-from counterpoise.theory.risks import Risk
+from counterpoise.theory.risks import Risk, WorstGroup
 
 _GRID, _LEAST_GRID = 256, 32  # cuts of a group that are examined together, for two groups and for many
 _N_STARTS, _N_REFINED = 12, 3  # starts whose pairs are exchanged, and starts that are refined at the end
@@ -69,6 +69,8 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choi
     Where only errors count, the best model decides at its usual threshold, which is the best for good probabilities: a
     threshold tuned on some rows follows their noise.
     """
+    if isinstance(problem.objective, WorstGroup):
+        best = with_least_mean(CutFamily(ranked), problem, best)
     counts_errors = isinstance(problem.objective, Risk) and problem.objective.tail_fraction == 1.0
     is_plain = problem.keeps_default_threshold and counts_errors and not problem.goals and problem.deferral is None
     alone, lower = _best_usual(ranked) if is_plain else None, best.lower
@@ -188,7 +190,13 @@ def search_fixed(
     if limits.spreads:
         program = Program(family, objective._replace(losses=losses), limits)
         return _search_intervals(program, search, problem.tol, max_looks)
-    return search(limits, Effort(max_looks, nearest=nearest))
+    found = search(limits, Effort(max_looks, nearest=nearest))
+    if not isinstance(problem.objective, WorstGroup) or found.violation > 0:
+        return found
+    within = group_limits(family, problem, found.rule, np.ones(1))  # of equals the rule with the least mean loss
+    effort, mean = Effort(max_looks, nearest=False), family.mean_losses()
+    least = _search_within(ranked, within, mean, found.rule, np.ones(1), multipliers, effort)
+    return found if least.violation > 0 else found._replace(rule=least.rule)
 
 
 def _search_within(
@@ -297,7 +305,7 @@ def build_space(limits: RuleLimits, losses: Sums, rules: CutRules) -> RuleSpace:
     limit_sums = [] if goals is None else [as_sums(goals.rows, limits.cuts)]
     limit_sums += [] if limits.budget is None else [limits.budget.loss]
     sizes = np.empty(0) if goals is None else goals.goal_sizes  # of what the goals limit, then of the mean loss
-    sizes = sizes if limits.budget is None else np.append(sizes, 1.0)
+    sizes = sizes if limits.budget is None else np.append(sizes, np.ones(limits.budget.most.size))
     scale = limits.as_limits(rules)["row_scale"] if limit_sums else sizes
     constants = np.concatenate([one.constants for one in (*limit_sums, losses)])
     added = np.vstack([one.added for one in (*limit_sums, losses)])

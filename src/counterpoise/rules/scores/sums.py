@@ -159,10 +159,10 @@ def edge_losses(is_positive: BoolArray, defer_cost: float | None) -> list[FloatA
 
 
 class Budget(NamedTuple):
-    """The mean loss of a rule, and the most that it may be."""
+    """The mean loss of a rule, or that on each of some groups, and the most that it may be."""
 
-    loss: Sums  # one function
-    most: float
+    loss: Sums
+    most: FloatArray  # of each function
 
 
 class RuleLimits(NamedTuple):
@@ -174,7 +174,7 @@ class RuleLimits(NamedTuple):
 
     @property
     def bounds(self) -> FloatArray:
-        """Return the bounds of the goals, then that of the budget."""
+        """Return the bounds of the goals, then those of the budget."""
         goals = np.empty(0) if self.goals is None else self.goals.bounds
         return goals if self.budget is None else np.append(goals, self.budget.most)
 
@@ -210,7 +210,7 @@ class RuleLimits(NamedTuple):
         if self.budget is None:
             return limits
         row = self.budget.loss.of(rules)
-        scale = constraint_scale(np.abs(row).max(axis=1), np.array([self.budget.most]))
+        scale = constraint_scale(np.abs(row).max(axis=1), self.budget.most)
         if limits:
             row, scale = np.vstack([limits["rows"], row]), np.append(limits["row_scale"], scale)
         return {"rows": row, "bounds": self.bounds, "row_scale": scale}
@@ -224,7 +224,7 @@ class RuleLimits(NamedTuple):
             base = float(costs[self.cuts.starts[0, 0]])
             costs -= base
         if self.budget is not None:
-            constant, added = self.budget.loss.costs(multipliers[-1:])
+            constant, added = self.budget.loss.costs(multipliers[-self.budget.most.size :])
             base, costs = base + constant, costs + added
         return base, costs
 
