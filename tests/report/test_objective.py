@@ -95,7 +95,7 @@ def test_a_method_with_an_aim_of_its_own_was_not_asked_for_the_tail(tmp_path):
 def test_verdicts_say_whether_the_rows_themselves_meet_the_bound(tmp_path):
     page = page_of(tmp_path, objective={"kind": "rate", "text": RATE}, met_on="validation")
     told = "On the test rows as they are 1 of 2 goals is met; they are too few to be sure of either."
-    assert f"Not decided yet: both goals are undecided {told}" in page.text
+    assert f"Do not deploy: neither goal is shown to hold {told}" in page.text
     assert "Goals shown to hold 0 of 2 1 met on the test rows as they are" in page.text
     assert page.text.count("? undecided met on these rows") == 6  # three splits, in two tables
     assert page.text.count("? undecided missed by 0.0192") == 6
@@ -114,8 +114,8 @@ def test_one_goal_alone_is_met_or_missed(tmp_path):
     write_folder(tmp_path, rows, texts, {"alpha": 1.0})
     text = Page(write_report(tmp_path).read_text(encoding="utf-8")).text
     assert (
-        "Not decided yet: the goal is undecided On the test rows as they are it is missed; they are too few to be sure."
-        in text
+        "Do not deploy: the goal is not shown to hold On the test rows as they are it is missed; they are too few "
+        "to be sure." in text
     )
 
 

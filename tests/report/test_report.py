@@ -16,10 +16,18 @@ from scipy import stats
 
 from counterpoise import report
 from counterpoise.metrics import rate_table
-from counterpoise.report import figures, rates, write_report
+from counterpoise.report import figures, overview, rates, sections, write_report
 from counterpoise.report.wording import count, number, percent
 from counterpoise.runs import RunFolderError
-from counterpoise.runs.result import read_result
+from counterpoise.runs.result import (
+    GoalResult,
+    MarginResult,
+    RunResult,
+    SplitLosses,
+    SplitResult,
+    SplitStanding,
+    read_result,
+)
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -125,7 +133,7 @@ def test_curves_rates_shares_and_segments_are_shown(built, page):
 def test_the_headline_says_whether_goals_hold_and_what_the_tail_costs(built, page):
     result = read_result(built / "result.json")
     assert [goal.on("test").verdict for goal in result.goals] == ["undecided", "fails", "holds", "fails"]
-    assert "1 of 4 goals holds, 2 fail, 1 undecided" in page.text
+    assert "1 of 4 goals holds, 2 fail, 1 not shown" in page.text
     assert "Goal 2 and goal 4 are shown by the test rows to fail, with confidence 0.95." in page.text
     n_met = sum(goal.on("test").violation == 0 for goal in result.goals)
     assert n_met == 1
@@ -141,12 +149,12 @@ def test_the_headline_says_whether_goals_hold_and_what_the_tail_costs(built, pag
 @pytest.mark.parametrize(
     ("verdicts", "title"),
     [
-        ([1], "Ready to deploy: the goal holds"),
-        ([1, 1], "Ready to deploy: both goals hold"),
-        ([0, 0, 0], "Not decided yet: all 3 goals are undecided"),
-        ([1, 0, 1], "2 of 3 goals hold, 1 undecided"),
-        ([-1], "Not ready to deploy: the goal fails"),
-        ([-1, 0], "0 of 2 goals hold, 1 fails, 1 undecided"),
+        ([1], "Deploy: the goal holds"),
+        ([1, 1], "Deploy: both goals hold"),
+        ([0, 0, 0], "Do not deploy: none of 3 goals is shown to hold"),
+        ([1, 0, 1], "2 of 3 goals hold, 1 not shown"),
+        ([-1], "Do not deploy: the goal fails"),
+        ([-1, 0], "0 of 2 goals hold, 1 fails, 1 not shown"),
         ([1, math.nan], "1 of 2 goals holds, 1 not measured"),
     ],
 )
@@ -309,11 +317,48 @@ def test_weighted_rates_have_no_interval():
     assert math.isnan(rates._dot(weighted.groups[0], "positive_rate").high)
 
 
+@pytest.mark.parametrize(
+    ("verdict", "missed", "confidence", "deployed", "decision"),
+    [
+        (1, 0.0, None, None, "Deploy"),
+        (1, 0.0, None, (0.05, 0.2), "Deploy with cautions"),  # which misses the goal, and errs less
+        (1, 0.0, None, (0.05, 0.0), "Do not deploy"),
+        (0, 0.0, 0.9, None, "Deploy with cautions"),
+        (0, 0.0, 0.9, (0.2, 0.0), "Deploy with cautions"),
+        (0, 0.0, None, None, "Do not deploy"),
+        (0, 0.01, 0.9, None, "Do not deploy"),
+        (-1, 0.1, 0.9, None, "Do not deploy"),
+    ],
+)
+def test_the_first_line_says_whether_to_deploy_by_the_rule_on_the_page(verdict, missed, confidence, deployed, decision):
+    ours = {
+        "estimate": 0.8,
+        "bound": 0.7,
+        "verdict": {1: "holds", 0: "undecided", -1: "fails"}[verdict],
+        "violation": missed,
+        "rows": 100.0,
+    }
+    standings, losses = {"mixture": SplitStanding(**ours)}, {"mixture": SplitLosses(error=0.1)}
+    if deployed is not None:
+        losses["deployed model"] = SplitLosses(error=deployed[0])
+        standings["deployed model"] = SplitStanding(estimate=0.7 - deployed[1], violation=deployed[1])
+    goal = GoalResult(text="recall >= 0.7", margin=MarginResult(value=0.75), splits={"test": standings})
+    level = {} if confidence is None else {"confidence": confidence}
+    result = RunResult(
+        settings={"confidence": 0.9, "alpha": 1.0},
+        splits={"test": SplitResult(rows=100, losses=losses)},
+        goals=[goal],
+        **level,
+    )
+    found = overview.headline(result, sections.goal_cards(result))
+    assert found.title.startswith(f"{decision}: the goal ")
+
+
 def test_without_test_rows_the_page_says_so(tmp_path):
     rows = [row("mixture", f"goal {part}", "validation", 1.0, settings="goal 1") for part in ("estimate", "verdict")]
     page = page_of(write_folder(tmp_path, rows, {"goals": [{"name": "goal 1", "text": GOALS[0]}]}, {}))
     assert "There are no test rows: the model was fitted or chosen on the rows judged here" in page.text
-    assert "No test rows: the goal holds The validation rows show it." in page.text
+    assert "Do not deploy, as there are no test rows: the goal holds The validation rows show it." in page.text
 
 
 def test_colours_can_be_told_from_their_background():

@@ -1,6 +1,7 @@
 """Explanations: what a decision was compared with, and what would change it."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,7 @@ def test_the_smallest_change_of_the_score_is_what_changes_the_decision(deferral,
     assert (model.predict(sign * at(far), **columns) != [one.decision for one in found]).all()
     assert {one.group for one in found} == ({"sex=F", "sex=M"} if by else {"all"})
     if deferral is None and pos_label == "yes":  # else the goal costs nothing here
-        assert all(one.goals["recall >= 0.9"] > 0 for one in found)
+        assert all(one.goals["recall >= 0.9"].cost > 0 for one in found)
 
 
 def test_a_record_can_be_read_and_written():
@@ -64,12 +65,40 @@ def test_a_record_can_be_read_and_written():
     text = str(one)
     assert f"Decision: {one.decision}\nScore {one.score:.4g}, " in text
     assert f"the threshold {one.threshold:.4g} of the group sex={SEX[0]}" in text
-    assert "Goals that set the threshold: recall >= 0.8 (price " in text
+    word = "lowers" if one.threshold < 0.5 else "raises"  # without goals the usual threshold stays
+    assert f"Goals that set the threshold: recall >= 0.8 {word} it from 0.5 (without it " in text
     assert f"A change of the score by {one.change:+.4g} would change the decision." in text
     again = json.loads(json.dumps(one.as_dict()))
     assert again["score"] == one.score
     assert again["contributions"] is None
+    assert again["goals"]["recall >= 0.8"]["threshold"] == 0.5
     assert one == model.explain(X[:1], sensitive_features={"sex": SEX[:1]})[0]
+
+
+@pytest.mark.parametrize("confidence", [None, 0.6])
+def test_every_goal_that_moves_the_rule_is_named_with_the_threshold_without_it(confidence):
+    goals = ["recall >= 0.8", "max_difference(positive_rate, by=sex) <= 0.02", "positive_rate <= 0.99"]
+    model = cp.GoalClassifier(score, cv="prefit", goals=goals, by="sex", confidence=confidence)
+    with warnings.catch_warnings(action="ignore"):
+        model.fit(X, Y, sensitive_features={"sex": SEX})
+        others = {goal: model.rebalance(goals=[one for one in goals if one != goal]) for goal in goals}
+    own, *rest = (one.predict(X, sensitive_features={"sex": SEX}) for one in (model, *others.values()))
+    moved = {goal: (other != own).mean() for goal, other in zip(goals, rest, strict=True)}
+    for one in model.explain(X[:10], sensitive_features={"sex": SEX[:10]}):
+        assert {goal: effect.changed for goal, effect in one.goals.items()} == pytest.approx(
+            {goal: share for goal, share in moved.items() if share}
+        )
+        assert len(one.goals) == 2
+        for goal, effect in one.goals.items():
+            assert effect.threshold == others[goal].rules_[0].thresholds[one.group]
+            word = "raises" if effect.threshold < one.threshold else "lowers"
+            assert effect.threshold == one.threshold or f"{goal} {word} it from {effect.threshold:.4g}" in str(one)
+
+
+def test_of_goals_that_ask_for_the_same_one_is_named():
+    goals = ["recall >= 0.8", "false_negative_rate <= 0.2"]
+    model = cp.GoalClassifier(score, cv="prefit", goals=goals, confidence=None).fit(X, Y)
+    assert list(model.explain(X[:1])[0].goals) == ["false_negative_rate <= 0.2"]
 
 
 def test_contributions_of_linear_models_add_up_to_their_log_odds():

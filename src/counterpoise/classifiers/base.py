@@ -16,7 +16,8 @@ from counterpoise._base.checks import check_choice, check_sample_weight
 from counterpoise._base.frames import as_array, column_names, is_frame, take_rows
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.capacity import decide_top
-from counterpoise.goals import GoalCheck, Table, as_goals
+from counterpoise.classifiers.goal_effects import goal_effects
+from counterpoise.goals import GoalCheck, InfeasibleGoals, Table, as_goals
 from counterpoise.goals.expressions import amount_columns
 from counterpoise.goals.tables import count_missing, with_train
 from counterpoise.rules.cautions import (
@@ -39,7 +40,14 @@ from counterpoise.rules.choosing import (
 )
 from counterpoise.rules.deciding import Decider, DecisionRows
 from counterpoise.rules.draws import KeyedDraws
-from counterpoise.rules.explaining import HOW_DRAWN, Contribute, Explanation, contributions_of, explanations
+from counterpoise.rules.explaining import (
+    HOW_DRAWN,
+    Contribute,
+    Explanation,
+    GoalEffect,
+    contributions_of,
+    explanations,
+)
 from counterpoise.rules.families import (
     ChosenRules,
     ClassRules,
@@ -58,6 +66,7 @@ from counterpoise.rules.options import STICKY, Deferral, Draws, Proof, as_groups
 from counterpoise.rules.pool import Pool, named_models
 from counterpoise.rules.ratios import value_of_decisions
 from counterpoise.rules.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
+from counterpoise.rules.ways_out import with_outcomes
 from counterpoise.theory.risks import Risk
 
 DECISIONS = ("sticky", "sample", "vote")
@@ -326,15 +335,24 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         n_used = int(np.count_nonzero(self.mixture_))
         answers = decider.answers.tolist()
         places = np.array([answers.index(decision) for decision in decisions.tolist()], dtype=np.int64)
-        priced = zip(self.goals_, np.abs(self.multipliers_), strict=False)
         return explanations(
             decisions,
             decider.probabilities(rows)[np.arange(len(places)), places],
             self.family_.compare(self.chosen_rules(), rows, places, n_used),
-            goals={str(goal): float(price) for goal, price in priced if price > 0},
+            goals=self._goals_of(rows),
             draw=HOW_DRAWN.get(kind_of_decision(self.decision), "") if n_used > 1 else "",
             contributions=self._contributions(rows.X, places, contributions),
         )
+
+    def _goals_of(self, rows: DecisionRows) -> list[dict[str, GoalEffect]]:
+        """Return for each row the goals that move its rule, with what they do; where rules are mixed their prices."""
+        chosen = self.chosen_rules()
+        if chosen is None or len(chosen.rules) > 1:
+            priced = zip(self.goals_, np.abs(self.multipliers_).tolist(), strict=False)
+            return [{str(goal): GoalEffect(price) for goal, price in priced if price > 0}] * len(rows.groups)
+        effects = goal_effects(self)
+        by_group = {code: {str(one.goal): one.on(code) for one in effects} for code in set(rows.groups.tolist())}
+        return [by_group[code] for code in rows.groups.tolist()]
 
     def _contributions(self, X: Any, places: IntArray, function: Contribute | None) -> list[Any]:
         """Return what features add to the score of each row; None where no single score decides."""
@@ -608,7 +626,11 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """
         family = family.prepared(problem)
         self.store_family(family, problem)
-        self.store_solution(problem, family.solve(problem, choice))
+        try:
+            solution = family.solve(problem, choice)
+        except InfeasibleGoals as error:
+            raise with_outcomes(family, problem, error) from error
+        self.store_solution(problem, solution)
 
     def store_family(self, family: Family, problem: Problem) -> None:
         """Store the family of rules and the problem."""

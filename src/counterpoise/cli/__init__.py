@@ -9,7 +9,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,17 +96,19 @@ def _refuse(error: Exception, words: Sequence[str]) -> int:
         sys.stderr.write(message)
     else:
         from_file = not any(word.startswith("--goal") for word in words)
-        sys.stderr.writelines([message, *(f"{line}\n" for line in _way_out(error.ways_out, from_file=from_file))])
+        sys.stderr.writelines([message, *(f"{line}\n" for line in _way_out(error, from_file=from_file))])
     return NOT_MET
 
 
-def _way_out(ways: Sequence[Mapping[Any, Any]], *, from_file: bool) -> Iterator[str]:
+def _way_out(error: Any, *, from_file: bool) -> Iterator[str]:
     """Yield goals to copy in the place of those that conflict: lines of a goals file, or options where they are."""
-    for number, way in enumerate(ways):
+    outcomes = [f": {one}" for one in error.outcomes] or [""] * len(error.ways_out)
+    for number, (way, does) in enumerate(zip(error.ways_out, outcomes, strict=True)):
         place = "as lines for goals = [...] in the goals file" if from_file else "as options"
         yield "Or:" if number else f"A way out, {place}:"
         before, after = ("", ",") if from_file else ("--goal ", "")
-        yield from (f"    {before}{json.dumps(str(new))}{after}    # instead of {old}" for old, new in way.items())
+        for old, new in way.items():
+            yield f"    {before}{json.dumps(str(new))}{after}    # instead of {old}{does}"
 
 
 def sentence(error: Exception) -> str:

@@ -113,5 +113,5 @@ def _limits_of(margins: Margins, confidence: float, *, is_hidden: bool) -> str:
         costly = "Rules with larger margins are nearly trivial: they raise the objective by a quarter, or by 0.02."
         sentences.append(costly)
     if margins.rows_needed is not None and not is_hidden:
-        sentences.append(f"About {margins.rows_needed:,} selection rows would be enough.")
+        sentences.append(f"Perhaps {margins.rows_needed} would be enough.")
     return " ".join([*sentences, "Relax a goal, or lower the confidence."])

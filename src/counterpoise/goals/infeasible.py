@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from counterpoise.goals.expressions import Goal, Rate, Ratio, Searched
 from counterpoise.solvers.linear_program import power_of_two
@@ -14,6 +14,19 @@ SINGLE_RULE = "single rule"  # the kind of classifier that decides without draws
 NEAREST = 1e-5  # of its scale: a nearest bound is proven where one that is tighter by this part cannot be met
 _DIGITS = 4  # of a bound as it is printed, ...
 _LEAST_UNIT = -7  # ... the last at least this power of ten of the goal's size: finer bounds are met up to rounding
+
+
+class Outcome(NamedTuple):
+    """What the best decisions do on the selection rows, with other bounds."""
+
+    selection_rate: float | None  # of two classes
+    error: float  # share that is wrong
+    cost: float  # the objective; of one that is maximised its opposite
+    is_constant: bool  # whether nearly all rows get the same decision
+
+    def __str__(self) -> str:
+        selected = "" if self.selection_rate is None else f"selection rate {self.selection_rate:.1%}, "
+        return f"{selected}error {self.error:.1%}"
 
 
 class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it reports
@@ -44,7 +57,12 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         rules, meets the goals. The scale is the bound itself or the size of what it limits, whichever is larger: about
         1 for shares. False where bounds come from a search, so that nearer ones may exist.
     ways_out : list of dict from Goal to Goal
-        The same as goals: each entry maps the goals to replace to their replacements.
+        The same as goals: each entry maps the goals to replace to their replacements. Where rules were chosen on
+        rows, the cheapest way comes first; ways that lead to nearly constant decisions are left out, unless there is
+        no other.
+    outcomes : tuple of Outcome
+        For each of ``ways_out`` the ``selection_rate``, ``error`` and ``cost`` of the best decisions there, on the
+        selection rows; empty where they were not tried.
     kind : str
         What was looked for, such as "single rule".
     hints : tuple of str
@@ -81,6 +99,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         nearest_proven: bool | None = None,
         kind: str = ANY_KIND,
         hints: Sequence[str] = (),
+        outcomes: Sequence[Outcome] = (),
     ) -> None:
         self.conflict = tuple(conflict)
         self.least_violation = float(least_violation)
@@ -89,9 +108,9 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         self.held_by = dict(held_by or {})
         self.proven = proven
         self.nearest_proven = proven if nearest_proven is None else nearest_proven
-        self.kind, self.hints = kind, tuple(hints)
+        self.kind, self.hints, self.outcomes = kind, tuple(hints), tuple(outcomes)
         parts = self.conflict, self.least_violation, self.nearest_bounds, proven, self.joint_bounds, self.held_by
-        super().__init__(*parts, self.nearest_proven, kind, self.hints)  # as pickle passes them
+        super().__init__(*parts, self.nearest_proven, kind, self.hints, self.outcomes)  # as pickle passes them
 
     @property
     def joint_change(self) -> float:
@@ -125,6 +144,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             "proven": self.proven,
             "nearest_proven": self.nearest_proven,
             "ways_out": ways,
+            "outcomes": [one._asdict() for one in self.outcomes],
             "hints": list(self.hints),
             **({} if self.nearest_top is None else {"nearest_top": self.nearest_top}),
         }
@@ -145,12 +165,17 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
 
     def _advice(self) -> str:
         replacements = [str(new) for way in self.ways_out for new in way.values()]
+        does = [f" ({one})" for one in self.outcomes]
         if self.nearest_bounds:
+            replacements = list(map("".join, zip(replacements, does or [""] * len(replacements), strict=True)))
             holding = dict.fromkeys(goal for goals in self.held_by.values() for goal in goals)
             others = " and ".join(str(goal) for goal in holding if goal not in self.conflict)
             context = f" {'They' if len(self.conflict) > 1 else 'It'} must hold beside {others}." if others else ""
             how, condition = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
             return f"{context} The nearest bounds{how} that can be met, {condition}: {', or '.join(replacements)}."
+        if self.joint_bounds and does:
+            bounds = " and ".join(replacements)
+            return f" Together these bounds can be met, with all other goals kept: {bounds}{does[0]}."
         if self.joint_bounds:
             is_of_shares = all(map(_is_of_shares, self.joint_bounds))
             total = f", {self.joint_change:.4g} in all" if is_of_shares else ""

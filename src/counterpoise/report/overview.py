@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from counterpoise.goals.rates import is_maximized
 from counterpoise.report.rates import cost_words, deferral_fact, deferral_sentence
 from counterpoise.report.sections import (
     GoalCard,
@@ -49,7 +50,12 @@ _DIGITS = 2  # of a number of rows that is a guess
 def next_steps(result: RunResult, cards: Sequence[GoalCard]) -> list[str]:
     """Return what can be done, in sentences, the most urgent first."""
     open_ones = [card for card in cards if card.verdict in (FAILS, UNDECIDED)]
-    steps = [*_misses(result, cards), *(step for card in open_ones for step in _steps(result, card)), *result.advice]
+    steps = [
+        *_misses(result, cards),
+        *_to_reach(result, cards),
+        *(step for card in open_ones for step in _steps(result, card)),
+        *result.advice,
+    ]
     if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
         steps += _aim(result)
     elif open_ones and math.isfinite(result.confidence):
@@ -65,6 +71,12 @@ def _misses(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
     missed = [(card, one) for card, one in standings if one.violation > 0]
     for card, one in sorted(missed, key=lambda pair: (pair[0].verdict is not FAILS, -pair[1].violation)):
         yield f"{_upper(card.name)} is {stand_on_rows(one.violation)} on the {result.judged} rows."
+
+
+def _to_reach(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+    """Yield what helps where margins do not reach the confidence, and the rows leave goals open."""
+    if any("was not reached" in sentence for sentence in _confidence_reached(result, cards)):
+        yield "Loosen a bound, or train and choose on more rows, until the confidence is reached."
 
 
 def _behind_deployed(result: RunResult) -> Iterator[str]:
@@ -137,13 +149,20 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_READY = {HOLDS: "Ready to deploy", FAILS: "Not ready to deploy", UNDECIDED: "Not decided yet", UNKNOWN: "Not audited"}
+DEPLOY, DEPLOY_WITH_CAUTIONS, DO_NOT_DEPLOY = "Deploy", "Deploy with cautions", "Do not deploy"
+_SIGNS = {DEPLOY: HOLDS, DEPLOY_WITH_CAUTIONS: UNDECIDED._replace(sign="!"), DO_NOT_DEPLOY: FAILS}
+RULE = {
+    DEPLOY: "the test rows show that every goal holds, and the deployed model, if there is one, is better in nothing.",
+    DEPLOY_WITH_CAUTIONS: "every goal is met on the test rows. Where these are too few to show that a goal holds, "
+    "decisions were chosen with margins that reach the confidence requested.",
+    DO_NOT_DEPLOY: "in all other cases, and where the deployed model meets every goal too at a better objective.",
+}
 _MISSED = FAILS.sign
 _PAIR = 2  # goals: "both" and "either" in a sentence
 
 
 class Headline(NamedTuple):
-    """The verdict on all goals together, what it rests on, and what to do next."""
+    """Whether to deploy, what that rests on, and what to do next."""
 
     verdict: Verdict
     title: str
@@ -153,12 +172,64 @@ class Headline(NamedTuple):
 
 def headline(result: RunResult, cards: Sequence[GoalCard]) -> Headline:
     """Return whether the goals hold, how small the objective is and what it costs, in plain words."""
-    verdict, title, goal_sentences = _goals_in_words(cards, result.judged)
+    title, goal_sentences = _goals_in_words(cards, result.judged)
+    decision = decide(result, cards)
     mixture, first, deployed = (result.losses(decider).error for decider in (MIXTURE, FIRST, DEPLOYED))
     words = {"rows": result.judged, "noun": noun(result), "cause": _what_costs(result, cards)}
-    sentences = [*goal_sentences, deferral_sentence(result), objective_sentence(result), _tail(result)]
+    sentences = [
+        *goal_sentences,
+        *_confidence_reached(result, cards),
+        deferral_sentence(result),
+        objective_sentence(result),
+        _tail(result),
+    ]
     sentences += [cost_sentence(mixture=mixture, first=first, **words), _beside_deployed(mixture, deployed)]
+    head = decision if result.judged == TEST else f"{decision}, as there are no test rows"
+    title = f"{head}: {title[0].lower()}{title[1:]}" if cards else title
+    verdict = _SIGNS[decision] if cards else UNKNOWN
     return Headline(verdict, title, [one for one in sentences if one], next_steps(result, cards))
+
+
+def decide(result: RunResult, cards: Sequence[GoalCard]) -> str:
+    """Return whether to deploy, as ``RULE`` says."""
+
+    def is_expected(place: int, card: GoalCard) -> bool:
+        """Return whether a goal is met, and has a margin for new rows."""
+        margin = result.goals[place].margin
+        has_margin = margin is not None and not margin.reason and math.isfinite(result.confidence)
+        return card.verdict is UNDECIDED and card.is_met is True and has_margin
+
+    can_hold = all(card.verdict is HOLDS or is_expected(place, card) for place, card in enumerate(cards))
+    if result.judged != TEST or not can_hold or _deployed_is_better(result):
+        return DO_NOT_DEPLOY
+    is_shown = all(card.verdict is HOLDS for card in cards)
+    return DEPLOY if is_shown and not any(_behind_deployed(result)) else DEPLOY_WITH_CAUTIONS
+
+
+def _deployed_is_better(result: RunResult) -> bool:
+    """Return whether the deployed model meets all goals on the rows that count, at a better objective."""
+    standings = [goal.on(result.judged, DEPLOYED) for goal in result.goals]
+    if not all(one.violation <= 0 for one in standings):  # or was not measured
+        return False
+    aim, ours, deployed = reported_objective(result), result.losses(), result.losses(DEPLOYED)
+    if aim.has_values:
+        better = deployed.objective > ours.objective if is_maximized(aim.text) else deployed.objective < ours.objective
+        return better and aim.show(ours.objective) != aim.show(deployed.objective)
+    one, other = (losses.tail(result.tail).value if aim.is_tail else losses.error for losses in (ours, deployed))
+    return other < one and percent(other) != percent(one)
+
+
+def _confidence_reached(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+    """Yield whether margins support goals that the rows are too few to show."""
+    if not any(card.verdict is UNDECIDED for card in cards) or not result.met_on:
+        return
+    level = result.settings.get("confidence")
+    if math.isfinite(result.confidence):
+        yield f"Decisions were chosen with margins, so that all goals hold with a confidence of {result.confidence:g}."
+    elif level in (None, "none"):
+        yield "Decisions were chosen without margins, so goals that are just met may fail on new rows."
+    else:
+        yield f"The confidence of {level} was not reached where decisions were chosen."
 
 
 def _beside_deployed(ours: float, deployed: float) -> str:
@@ -226,16 +297,16 @@ def _tail(result: RunResult) -> str:
     return tail_sentence(mixture=ours.value, first=first, alpha=alpha, realised=ours.realised, **words)
 
 
-def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str, list[str]]:
-    """Return the worst verdict, how many goals have which, and sentences on those that are not shown to hold."""
+def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[str, list[str]]:
+    """Return how many goals have which verdict, and sentences on those that are not shown to hold."""
     if not cards:
-        return UNKNOWN, "No goals were set", []
+        return "No goals were set, so there is nothing to decide by", []
     tally = Counter(card.verdict for card in cards)
     worst = next(verdict for verdict in (FAILS, UNDECIDED, UNKNOWN, HOLDS) if tally[verdict])
     title = _all_alike(worst, len(cards)) if tally[worst] == len(cards) else _count_verdicts(tally, len(cards))
     if worst is HOLDS:
         shown = f"The {split} rows show it{_confidence(cards)}."
-        return worst, _ready(worst, title, split), [shown]
+        return title, [shown]
     named = {verdict: [card.name for card in cards if card.verdict is verdict] for verdict in tally}
     sentences = []
     if tally[FAILS]:
@@ -244,13 +315,7 @@ def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[Verdict, str
         sentences.append(_undecided_sentence(cards, named[UNDECIDED], split))
     if tally[UNKNOWN]:
         sentences.append(f"{_subject(named[UNKNOWN])} not measured on the {split} rows.")
-    return worst, _ready(worst, title, split), sentences
-
-
-def _ready(verdict: Verdict, title: str, split: str) -> str:
-    """Return whether to deploy, and why; rows on which a model was fitted or chosen do not count."""
-    head = _READY[verdict] if split == TEST else "No test rows"
-    return f"{head}: {title[0].lower()}{title[1:]}"
+    return title, sentences
 
 
 def _all_alike(verdict: Verdict, n_goals: int) -> str:
@@ -258,16 +323,18 @@ def _all_alike(verdict: Verdict, n_goals: int) -> str:
     one, more = {
         HOLDS: ("holds", "hold"),
         FAILS: ("fails", "fail"),
-        UNDECIDED: ("is undecided", "are undecided"),
+        UNDECIDED: ("is not shown to hold", "are not shown to hold"),
         UNKNOWN: ("was not measured", "were not measured"),
     }[verdict]
     if n_goals == 1:
         return f"The goal {one}"
+    if verdict is UNDECIDED:
+        return f"{'Neither goal' if n_goals == _PAIR else f'None of {n_goals} goals'} is shown to hold"
     return f"{'Both' if n_goals == _PAIR else f'All {n_goals}'} goals {more}"
 
 
 def _count_verdicts(tally: Mapping[Verdict, int], n_goals: int) -> str:
-    words = {FAILS: "fails" if tally[FAILS] == 1 else "fail", UNDECIDED: "undecided", UNKNOWN: "not measured"}
+    words = {FAILS: "fails" if tally[FAILS] == 1 else "fail", UNDECIDED: "not shown", UNKNOWN: "not measured"}
     holding = f"{tally[HOLDS]} of {many(n_goals, 'goal')} {'holds' if tally[HOLDS] == 1 else 'hold'}"
     return ", ".join([holding, *(f"{tally[verdict]} {word}" for verdict, word in words.items() if tally[verdict])])
 
@@ -276,7 +343,8 @@ def _undecided_sentence(cards: Sequence[GoalCard], names: Sequence[str], split: 
     """Return how the rows themselves stand, and which goals they leave open."""
     n_met = _n_met(cards)
     if n_met is None:
-        return f"{_subject(names)} undecided: the {split} rows are too few to decide."
+        verb = "hold" if len(names) > 1 else "holds"
+        return f"The {split} rows are too few to show whether {_join_names(names)} {verb}."
     if len(cards) == 1:
         return f"On the {split} rows as they are it is {'met' if n_met else 'missed'}; they are too few to be sure."
     standing = f"{n_met} of {len(cards)} goals {'is' if n_met == 1 else 'are'} met"

@@ -16,7 +16,7 @@ from counterpoise.goals.classes import is_positive_word
 from counterpoise.goals.terms import Pairs
 from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.goal_rows import TRAIN, Positive
-from counterpoise.rules.margins import Margins
+from counterpoise.rules.margins import OF_FOLDS, Margins
 from counterpoise.rules.options import Proof, as_groups
 from counterpoise.rules.proving import GoalProof
 from counterpoise.rules.scores.table import check_groups_of_twins, find_groups
@@ -175,18 +175,32 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -
     confidence = confidence.confidence if isinstance(confidence, Proof) else confidence
     needed = ""
     if margins.rows_needed is not None:
-        needed = f" If rates stay as here, about {margins.rows_needed:,} selection rows would be enough."
+        needed = f" If rates stay as here, {margins.rows_needed} would be enough."
     if margins.is_costly:
         needed = (
             " Rules with a large enough margin are nearly trivial: they raise the objective by a quarter, or by 0.02."
         )
     goal = "" if margins.limiting is None else f" The goal {margins.limiting} limits the confidence."
     warn_caller(
-        f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows. "
-        f"The rule that comes closest was chosen; on these rows its objective is {margins.cost:.4g} above that of the "
-        f"best rule without margins.{goal}{needed} Relax a goal, pass more rows, lower the confidence, or set it to "
-        f"None{_IN_FILES}.",
+        f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows"
+        f"{_how_near(margins)}. The rule that comes closest was chosen; on these rows its objective is "
+        f"{margins.cost:.4g} above that of the best rule without margins.{goal}{needed}{_other_folds(margins)} Relax a "
+        f"goal, pass more rows, lower the confidence, or set it to None{_IN_FILES}.",
         ConfidenceNotReached,
+    )
+
+
+def _how_near(margins: Margins) -> str:
+    return "" if margins.share is None else f": they hold together with a probability of about {margins.share:.2f}"
+
+
+def _other_folds(margins: Margins) -> str:
+    """Return that other folds may reach the confidence, where it is missed by no more than they move it."""
+    if margins.missed_by is None or margins.missed_by > OF_FOLDS:
+        return ""
+    return (
+        f" It is missed by {margins.missed_by:.2g} standard errors. Other folds (another random_state) alone move that "
+        f"by about {OF_FOLDS / 2:.2g}, so some reach it. That is chance: do not search for them."
     )
 
 

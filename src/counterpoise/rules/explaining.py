@@ -23,6 +23,26 @@ HOW_DRAWN = {"sticky": "by a secret key and the row or its id, the same every ti
 
 
 @dataclass(frozen=True)
+class GoalEffect:
+    """What one goal does to a rule.
+
+    Attributes
+    ----------
+    cost : float
+        By how much the objective would be better without the goal. Where several rules are mixed: how fast it would
+        fall if the goal were relaxed.
+    changed : float or None
+        The share of the selection rows that would be decided otherwise without the goal; None where rules are mixed.
+    threshold : float or None
+        Without the goal, the threshold of the row's group; None where there is none.
+    """
+
+    cost: float
+    changed: float | None = None
+    threshold: float | None = None
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Why one row was decided as it was.
 
@@ -46,8 +66,8 @@ class Explanation:
         The group whose threshold applied, such as "sex=F"; "all" where there is one threshold.
     rule : str
         The rule in words.
-    goals : dict from str to float
-        The goals that set the threshold, with their prices: how fast the objective would fall if the goal were relaxed.
+    goals : dict from str to GoalEffect
+        All goals that move the rule, those that move most decisions first, with what would be otherwise without each.
         Empty where no goal binds.
     share : float
         How likely the decision was: 1 unless decisions are drawn.
@@ -68,7 +88,7 @@ class Explanation:
     change: float
     group: str
     rule: str
-    goals: Mapping[str, float]
+    goals: Mapping[str, GoalEffect]
     share: float = 1.0
     draw: str = ""
     contributions: Mapping[str, float] | None = None
@@ -77,10 +97,7 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON: what is not finite is None."""
         fields = asdict(self)
-        for name, value in fields.items():
-            value = value.item() if hasattr(value, "item") else value  # noqa: PLW2901 - a plain label
-            fields[name] = None if isinstance(value, float) and not math.isfinite(value) else value
-        return fields
+        return {name: _plain(value) for name, value in fields.items()}
 
     def __str__(self) -> str:
         lines = [f"Decision: {text_of(self.decision)}"]
@@ -90,10 +107,9 @@ class Explanation:
             lines.append(self._comparison_text())
         if self.goals:
             texts = [_LONG_NUMBER.sub(lambda match: f"{float(match[0]):.4g}", goal) for goal in self.goals]
-            priced = ", ".join(
-                f"{one} (price {price:.3g})" for one, price in zip(texts, self.goals.values(), strict=True)
-            )
-            lines.append(f"Goals that set the {'threshold' if self.runner_up is None else 'weights'}: {priced}")
+            does = [self._effect_text(one) for one in self.goals.values()]
+            told = "; ".join(f"{goal} {effect}" for goal, effect in zip(texts, does, strict=True))
+            lines.append(f"Goals that set the {'threshold' if self.runner_up is None else 'weights'}: {told}")
         if math.isfinite(self.change):
             lines.append(f"A change of the score by {self.change:+.4g} would change the decision.")
         if self.contributions:
@@ -101,6 +117,21 @@ class Explanation:
             parts = ", ".join(f"{name} {value:+.3g}" for name, value in largest)
             lines.append(f"Largest contributions: {parts}")
         return "\n".join(lines)
+
+    def _effect_text(self, effect: GoalEffect) -> str:
+        """Return what a goal does to the threshold of this row, and to how many decisions."""
+        if effect.changed is None:
+            return f"(price {effect.cost:.3g})"
+        others = f"without it {effect.changed:.1%} of the selection rows are decided otherwise"
+        if effect.threshold is None or not math.isfinite(self.threshold):
+            return f"({others})"
+        if effect.threshold == self.threshold:
+            return f"moves it in other groups only ({others})"
+        if not math.isfinite(effect.threshold):
+            return f"(without it all of {self.group} get one decision; {others})"
+        return (
+            f"{'raises' if effect.threshold < self.threshold else 'lowers'} it from {effect.threshold:.4g} ({others})"
+        )
 
     def _comparison_text(self) -> str:
         score, whose = f"{self.score:.4g}", "" if self.group == "all" else f" of the group {self.group}"
@@ -116,6 +147,14 @@ class Explanation:
         return (
             f"Score {score}, {'above' if self.distance > 0 else 'not above'} the threshold {self.threshold:.4g}{whose}"
         )
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a record for JSON."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 Contribute = Callable[[Any, Any], Any]  # of a model and rows: an array (n_rows, n_features), or a dict for each row
@@ -247,7 +286,7 @@ def explanations(
     chances: FloatArray,
     comparison: ScoreComparison,
     *,
-    goals: Mapping[str, float],
+    goals: Sequence[Mapping[str, GoalEffect]],
     draw: str,
     contributions: Sequence[Any],
 ) -> list[Explanation]:
@@ -262,7 +301,7 @@ def explanations(
             change=float(comparison.changes[row]),
             group=comparison.groups[row],
             rule=comparison.rule,
-            goals=goals,
+            goals=goals[row],
             share=float(chances[row]),
             draw=draw,
             contributions=contributions[row],

@@ -275,6 +275,12 @@ class ThresholdRules(NamedTuple):
         )
         return choice, margins, None if chosen is None else chosen.rules
 
+    def margins_of(self, problem: Problem, chosen: ChosenRules) -> Margins:
+        """Return how far one rule is inside of goals, or outside, on the selection rows, with standard errors."""
+        ranked = rank(self.selection_data, chosen.groups)
+        nothing = Choice(np.ones(1), 0.0, 0.0, np.empty(0))
+        return with_proven(ranked, problem, nothing, ranked.as_cuts(chosen.rules))[1]
+
     def only(self, places: Mapping[str, IntArray]) -> "ThresholdRules":
         """Return the same models on some of the rows of each dataset."""
         return self._replace(selection_data=self.selection_data.only(places))

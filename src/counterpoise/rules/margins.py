@@ -45,6 +45,7 @@ _TWO_SIDED = 1.96  # standard errors on both sides of what is expected of new ro
 _ALLOWED = 1e-9  # by which a goal may be missed: rounding
 _UNMET = 1e3  # added to the risk of rules that miss a goal on the rows: they come last
 _MOST_DOUBLINGS = 10
+_MIDDLE = 0.25, 0.75  # parts of the slacks that the population may have
 _MOST_RULES = 2000  # whose choice is repeated on resamples
 _MOST_RISE, _LEAST_RISE = 0.25, 0.02  # of the objective by margins: beyond, rules are nearly trivial
 _MOST_GROUPS = 10_000  # of the worst group
@@ -52,6 +53,9 @@ _MOST_GROUPS = 10_000  # of the worst group
 # parts of their standard errors: measured on COMPAS, MNIST, ringnorm, covertype and a generated set, at 1,000 to 50,000
 # rows (docs/results/deciding_model).
 FOLD_SHIFT = 0.5
+# Standard errors by which other folds move how far inside all goals can be: twice their standard deviation over ten
+# values of random_state, 0.27 and 0.34 on 2,000 rows of credit default (0.18 and 0.28 with ten folds).
+OF_FOLDS = 0.6
 
 
 class PartMargin(NamedTuple):
@@ -64,6 +68,19 @@ class PartMargin(NamedTuple):
     cost: float  # what the objective would gain without this margin
 
 
+class RowsNeeded(NamedTuple):
+    """How many labelled rows a confidence takes: the middle half of what is likely, given some rows."""
+
+    least: int | None  # None: even that is more than can be told
+    most: int | None  # None: more than can be told
+
+    def __str__(self) -> str:
+        if self.least is None:
+            return "perhaps no number of selection rows"
+        most = "or many more" if self.most is None else f"to {self.most:,}"
+        return f"about {self.least:,} {most} selection rows"
+
+
 class SafeRule(NamedTuple):
     """The rule that was chosen so that goals hold on new rows."""
 
@@ -72,9 +89,11 @@ class SafeRule(NamedTuple):
     margins: tuple[PartMargin, ...]
     cost: float  # of all margins: how much more of the objective than the best rule without
     limiting: int | None  # the place of the goal that is the least sure to hold
-    rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
+    rows_needed: "RowsNeeded | None"  # where the confidence was not reached: how many rows would be enough
     is_costly: bool = False  # whether it was not reached because it costs too much
     most_slack: float = 0.0  # standard errors by which all goals can be met at once
+    share: float | None = None  # where the confidence was not reached: the probability that was
+    missed_by: float | None = None  # and by how many standard errors all goals would have to be farther inside
     target: float = 0.0  # for which it is the rule of least cost
 
 
@@ -113,10 +132,12 @@ class Margins(NamedTuple):
     margins: tuple[Margin, ...]
     cost: float  # how much more of the objective the rule has than the best one without margins
     limiting: Goal | None  # the goal that is the least sure to hold
-    rows_needed: int | None  # where the confidence was not reached: about how many rows would be enough
+    rows_needed: "RowsNeeded | None"  # where the confidence was not reached: how many rows would be enough
     is_costly: bool = False  # whether it was not reached because it costs too much
     reason: str = ""  # why there are none
     most_slack: float = 0.0  # standard errors by which all goals can be met at once
+    share: float | None = None  # where the confidence was not reached: the probability that was
+    missed_by: float | None = None  # and by how many standard errors all goals would have to be farther inside
     proof: Any = None  # a GoalProof, where one was requested
 
 
@@ -257,6 +278,7 @@ class TargetPath(NamedTuple):
     errors: FloatArray
     places: IntArray  # (n_targets,) of rules
     optimism: FloatArray  # (n_targets, n_random)
+    likely: FloatArray  # (n_resamples,): by how much the largest slack of all goals at once differs on resamples
 
     def safe_rule(self, confidence: float, most_cost: float) -> SafeRule:
         """Return the cheapest rule whose goals hold together on new rows with a probability of about ``confidence``.
@@ -285,11 +307,17 @@ class TargetPath(NamedTuple):
         if not is_reached and not is_costly and self._counts_selection_rows(limiting):
             known = self.table.views.tables
             n_rows = known[DEFAULT].n_samples if DEFAULT in known else 0
-            needed = rows_needed(self.z[:, places[-1]], self.optimism[at], draws, confidence, n_rows, least_rows[-1])
+            largest = self.z[:, places[-1]] - self.optimism[-1]  # a choice looks better than it is
+            needed = rows_needed(largest, self.likely, draws, confidence, n_rows, least_rows[-1])
+        share = missed_by = None
+        if not is_reached and is_cheap[at]:
+            share = max(held[at], 0.0)
+            missed_by = _missed_by(inside[at], draws, confidence)
         cost = max(float(now.cost[place] - now.cost[plain]), 0.0)
         level, slack = confidence if is_reached else None, float(self.z[:, places[-1]].min(initial=np.inf))
         margins, target = self._margins(place, at), float(TARGETS[at])
-        return SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, is_costly, slack, target)
+        found = SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, is_costly, slack)
+        return found._replace(target=target, share=share, missed_by=missed_by)
 
     def _counts_selection_rows(self, goal: int | None) -> bool:
         """Return whether more selection rows would help a goal: it may be on another dataset."""
@@ -328,7 +356,7 @@ def follow_targets(table: RuleTable, problem: MarginProblem) -> TargetPath:
     table, kept = _near_the_frontier(table, problem)
     random, shares = problem.random, table.shares(table.observed())
     now, z, errors = problem.judge(table, shares)
-    places, gained = now.best(TARGETS), np.zeros((TARGETS.size, random.size))
+    places, gained, most = now.best(TARGETS), np.zeros((TARGETS.size, random.size)), []
     for sums in table.resamples(N_RESAMPLES, np.random.default_rng(0), problem.persons):
         for values in table.values(table.shares(sums)):
             other = -values[random] / errors
@@ -336,8 +364,10 @@ def follow_targets(table: RuleTable, problem: MarginProblem) -> TargetPath:
             shift = np.clip(other, -_FAR, _FAR) - np.clip(z, -_FAR, _FAR)
             # What the rule of all rows gains is chance alone, and zero on average: taken off, less of it is left.
             gained += (shift[:, again] - shift[:, places]).T
+            most.append(np.clip(other[:, again[-1]], -_FAR, _FAR).min(initial=_FAR))
     optimism = np.clip(gained / N_RESAMPLES, 0.0, _MOST_OPTIMISM)
-    return TargetPath(problem, table, kept, shares, now, z, errors, places, optimism)
+    likely = np.array(most) - np.mean(most)
+    return TargetPath(problem, table, kept, shares, now, z, errors, places, optimism, likely)
 
 
 class Candidates(NamedTuple):
@@ -416,14 +446,35 @@ def _near_the_frontier(table: RuleTable, problem: MarginProblem) -> tuple[RuleTa
 
 
 def rows_needed(
-    z: FloatArray, optimism: FloatArray, draws: FloatArray, confidence: float, n_rows: int, least_rows: FloatArray
-) -> int | None:
-    """Return about how many labelled rows would be enough where ``n_rows`` give a slack of z; None where none are."""
+    slack: FloatArray, likely: FloatArray, draws: FloatArray, confidence: float, n_rows: int, least_rows: FloatArray
+) -> RowsNeeded:
+    """Return how many labelled rows would be enough where ``n_rows`` give a slack, in standard errors.
+
+    The slack of the population is uncertain by about a standard error, and rows go with one over its square: a single
+    number would jump. So the middle half is returned of what follows from ``likely`` changes of the slack.
+    """
     enough = _FEW_ROWS / max(float(least_rows.min(initial=np.inf)), 1.0)
-    for factor in np.maximum(2.0 ** np.arange(0.0, _MOST_DOUBLINGS, 0.25), enough):
-        if (draws <= np.sqrt(factor) * z - optimism).all(axis=1).mean() >= confidence:
-            return two_digits(factor * n_rows)
-    return None
+    factors = np.maximum(2.0 ** np.arange(0.0, _MOST_DOUBLINGS, 0.25), enough)
+
+    def reaches(factor: float) -> float:
+        """Return how likely it is that so many times the rows reach the confidence."""
+        slacks = (np.sqrt(factor) * (slack + change) for change in likely.tolist())
+        return float(np.mean([share_inside(draws, one) >= confidence for one in slacks]))
+
+    def least_with(part: float) -> int | None:
+        low, high = 0, len(factors)  # more rows are never worse
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if reaches(factors[middle]) >= part else (middle + 1, high)
+        return None if low == len(factors) else two_digits(factors[low] * n_rows)
+
+    return RowsNeeded(least_with(_MIDDLE[0]), least_with(_MIDDLE[1]))
+
+
+def _missed_by(inside: FloatArray, draws: FloatArray, confidence: float) -> float | None:
+    """Return by how many standard errors all goals would have to be farther inside; None for very many."""
+    steps = np.arange(0.05, _MOST_OPTIMISM, 0.05)
+    return next((float(step) for step in steps if share_inside(draws, inside + step) >= confidence), None)
 
 
 def unless_few_rows(inside: FloatArray, least_rows: FloatArray) -> FloatArray:
@@ -555,4 +606,4 @@ def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
         return Margins(None, tuple(margins), safe.cost, None, None)
     limiting = None if safe.limiting is None else checks[safe.limiting].goal
     found = Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed, safe.is_costly)
-    return found._replace(most_slack=safe.most_slack)
+    return found._replace(most_slack=safe.most_slack, share=safe.share, missed_by=safe.missed_by)

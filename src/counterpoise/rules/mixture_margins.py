@@ -54,6 +54,7 @@ _ROUGH = 1e-3  # gap on halves, where a choice is a search
 _LESS = 0.75  # of the least rows of a group, in proportion: a part of the rows has by chance fewer of it
 _SMALL = 1e-6  # change of a bound that shows in which units the limits of its goal are
 _TINY = 1e-12
+_N_LIKELY = 64  # slacks that the population may have
 OVER_SHARDS = NO_MARGINS._replace(reason="a mixture over shards keeps sums of rows, and its margins need the rows")
 
 
@@ -430,5 +431,7 @@ def _describe(family: Any, problem: Problem, best: Attempt, optimism: FloatArray
     if best.share >= confidence:
         return Margins(confidence, tuple(margins), cost, limiting, None, most_slack=float(slack.z.min()))
     n_rows, draws = family.selection_data.answers.tables[TRAIN].n_samples, normal_draws(slack.covariance)
-    needed = rows_needed(slack.z, optimism, draws, confidence, n_rows, slack.n_rows)
-    return Margins(None, tuple(margins), cost, limiting, needed, most_slack=float(slack.z.min()))
+    likely = ndtri((np.arange(_N_LIKELY) + 0.5) / _N_LIKELY)
+    needed = rows_needed(slack.z - optimism, likely, draws, confidence, n_rows, slack.n_rows)
+    found = Margins(None, tuple(margins), cost, limiting, needed, most_slack=float(slack.z.min()))
+    return found._replace(share=float(best.share))

@@ -29,6 +29,7 @@ def no_single_rule(
     mixed: InfeasibleGoals | None = None,
     hints: Sequence[str] = (),
     proven: bool = False,
+    nearest: PoolPredictions | None = None,
 ) -> InfeasibleGoals:
     """Return the error for goals that no single rule meets, with the nearest bounds that one rule can meet.
 
@@ -45,12 +46,17 @@ def no_single_rule(
         Other ways to meet the goals, a sentence each.
     proven : bool
         Whether it is proven that no single rule meets the goals.
+    nearest : PoolPredictions, optional
+        What the rule that misses the goals least predicts: the bounds that it meets can be met together.
     """
     conflict = _conflict(goals, find) if mixed is None else mixed.conflict
     beyond = {} if mixed is None else mixed.nearest_bounds
     bounds = {goal: _nearest_bound(goals, goal, find, beyond.get(goal, goal.bound)) for goal in conflict}
     offered = {goal: bound for goal, bound in bounds.items() if bound is not None}
-    return InfeasibleGoals(conflict, violation, offered, proven, nearest_proven=False, kind=SINGLE_RULE, hints=hints)
+    checks = () if nearest is None else nearest.answers.checks(goals, np.ones(1))
+    joint = {one.goal: one.goal.bound + one.goal.sign * one.violation for one in checks if one.violation > 0}
+    parts = conflict, violation, offered, proven, {} if any(goal.confidence is not None for goal in joint) else joint
+    return InfeasibleGoals(*parts, nearest_proven=False, kind=SINGLE_RULE, hints=hints)
 
 
 def _conflict(goals: tuple[Goal, ...], find: Find) -> tuple[Goal, ...]:

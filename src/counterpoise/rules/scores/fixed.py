@@ -125,7 +125,10 @@ def no_rule(
         parts = problem.goals, nearest.violation, offered, proven
         return InfeasibleGoals(*parts, nearest_proven=False, kind=SINGLE_RULE, hints=hints)
     hints = [*hints, *_hint_of_groups(ranked, problem)]
-    return no_single_rule(problem.goals, find, nearest.violation, mixed=mixed, hints=hints, proven=proven)
+    least = ranked.predictions_of(nearest.rule)
+    return no_single_rule(
+        problem.goals, find, nearest.violation, mixed=mixed, hints=hints, proven=proven, nearest=least
+    )
 
 
 def _hint_of_groups(ranked: RankedScores, problem: Problem) -> Iterator[str]:

@@ -1,0 +1,114 @@
+"""The ways out of goals that cannot be met, by their cost: the best decisions with each bound that is offered.
+
+The nearest bound of a goal may be met by giving everybody the same decision. Such a way is left out while there is
+another one.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from counterpoise.goals import Goal, InfeasibleGoals, NoRows
+from counterpoise.goals.infeasible import Outcome
+from counterpoise.goals.rates import error_rate, is_maximized, positive_rate
+from counterpoise.rules.choosing import FIXED, Problem
+from counterpoise.rules.goal_rows import TRAIN
+from counterpoise.rules.margins import OF_FOLDS
+
+_NEARLY_CONSTANT = 0.1  # of the rows of other classes than the decision that most rows get: as few get another one
+
+Way = dict[Goal, Goal]
+
+
+def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> InfeasibleGoals:
+    """Return the error with its ways out by their cost, and with what the best decisions there do.
+
+    Parameters
+    ----------
+    family : PooledModels, ThresholdRules or ClassRules
+        The rules that no mixture, or none of, meets the goals.
+    problem : Problem
+    error : InfeasibleGoals
+    """
+    plain, single = _solved(family, problem, None), {goal: way for way in error.ways_out for goal in way}
+    if plain is None or not single:
+        return error
+    if not error.nearest_bounds:
+        single = {}
+    solved = {goal: solution for goal, way in single.items() if (solution := _solved(family, problem, way)) is not None}
+    outcomes = {goal: _outcome(family, problem, solution) for goal, solution in solved.items()}
+    order = sorted(outcomes, key=lambda goal: (outcomes[goal].is_constant, outcomes[goal].cost))
+    useful = [goal for goal in order if not outcomes[goal].is_constant]
+    joint: dict[Goal, float] = {}
+    together: tuple[Outcome, ...] = ()
+    if not useful and error.joint_bounds:
+        (way,) = InfeasibleGoals(error.conflict, 0.0, joint_bounds=error.joint_bounds).ways_out
+        solution = _solved(family, problem, way)
+        found = None if solution is None else _outcome(family, problem, solution)
+        if found is not None and not (found.is_constant and order):
+            joint, together = error.joint_bounds, (found,)
+    if not order and not joint:
+        return error
+    offered = useful or ([] if joint else order)
+    hints = list(error.hints)
+    left_out = [f"{single[goal][goal]} ({outcomes[goal]})" for goal in order if goal not in offered]
+    if left_out:
+        hints.append(f"Not offered, as nearly everybody then gets the same decision: {', '.join(left_out)}.")
+    if not useful and not joint:
+        hints.append("With each of these bounds nearly everybody gets the same decision; no other one was found.")
+    hints.append(f"Without goals the error is {_outcome(family, problem, plain).error:.1%}.")
+    hints += [_how_near(family, problem, goal, solved[goal]) for goal in offered[:1]]
+    if problem.confidence is not None:
+        hints.append("Bounds are just met there; loosen them further for margins.")
+    return InfeasibleGoals(
+        error.conflict,
+        error.least_violation,
+        {goal: error.nearest_bounds[goal] for goal in offered},
+        error.proven,
+        joint,
+        {goal: error.held_by[goal] for goal in offered if goal in error.held_by},
+        error.nearest_proven,
+        error.kind,
+        [hint for hint in hints if hint],
+        [outcomes[goal] for goal in offered] or together,
+    )
+
+
+def _solved(family: Any, problem: Problem, way: Mapping[Goal, Goal] | None) -> Any:
+    """Return the best decisions with other bounds, or without goals; None where none are found after all."""
+    goals = () if way is None else tuple(way.get(goal, goal) for goal in problem.goals)
+    with suppress(InfeasibleGoals, NoRows):
+        return family.solve(problem._replace(goals=goals, confidence=None))
+    return None
+
+
+def _outcome(family: Any, problem: Problem, solution: Any) -> Outcome:
+    answers, mixture = family.predictions(solution.chosen).answers, solution.mixture
+    table, is_binary = answers.tables[TRAIN], answers.positive.is_binary
+    goals = [error_rate() <= 1.0, *([positive_rate() <= 1.0] if is_binary else [])]
+    error, *selected = (check.value for check in answers.checks(tuple(goals), mixture))
+    shares, weights = answers.shares(TRAIN, mixture), table.weights()
+    shares = np.column_stack([1.0 - shares, shares]) if shares.ndim == 1 else shares
+    classes = np.bincount(answers.views().codes(TRAIN, "y"), weights)
+    decided = weights @ shares / weights.sum()
+    most = int(decided.argmax())
+    others = 1.0 - classes[most] / classes.sum() if most < classes.size else 1.0  # all rows, where most are deferred
+    cost = -solution.value if is_maximized(problem.objective) else solution.value
+    is_constant = bool(1.0 - decided[most] < _NEARLY_CONSTANT * others)
+    return Outcome(selected[0] if selected else None, error, float(cost), is_constant)
+
+
+def _how_near(family: Any, problem: Problem, goal: Goal, solution: Any) -> str:
+    """Return by how much a goal is missed, where other folds may well meet it; else an empty text."""
+    if problem.decision != FIXED or not hasattr(family, "margins_of") or not family.selection_data.has_fold_scores:
+        return ""
+    (own,) = (one for one in family.margins_of(problem, solution.chosen).margins if one.goal == goal)
+    missed = abs(own.value - own.bound)
+    if own.standard_error is None or not 0 < missed <= OF_FOLDS * own.standard_error:
+        return ""
+    return (
+        f"{goal} is missed by {missed:.2g}, that is {missed / own.standard_error:.2g} of its standard error on these "
+        f"rows: other folds (another random_state) may meet it, by chance. More rows settle it."
+    )

@@ -1,0 +1,74 @@
+"""Ways out of goals that cannot be met: in the order of their cost, with what decisions do there."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import counterpoise as cp
+from counterpoise.goals import InfeasibleGoals
+
+
+def weak_scores(n_rows=1000):
+    """Return labels, a fifth of them positive, and scores that tell them apart badly."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(n_rows) < 0.2).astype(int)
+    return y, rng.normal(size=n_rows) + 1.1 * y
+
+
+def refuse(goals):
+    y, scores = weak_scores()
+    model = cp.GoalClassifier([scores], cv="prefit", goals=goals, confidence=None)
+    with pytest.raises(InfeasibleGoals) as caught:
+        model.fit(np.zeros((y.size, 1)), y)
+    return model, caught.value
+
+
+def decide(model, way):
+    """Return the selection rate and the error of the rule that a way out leads to."""
+    rule = model.rebalance(goals=[way.get(goal, goal) for goal in model.goals_])
+    y, scores = weak_scores()
+    answers = (scores > rule.rules_[0].thresholds["all"]).astype(int)
+    return answers.mean(), (answers != y).mean()
+
+
+def test_ways_out_come_by_their_cost_with_what_decisions_do_there():
+    model, error = refuse(["recall >= 0.8", "positive_rate <= 0.3"])
+    assert [one.cost for one in error.outcomes] == sorted(one.cost for one in error.outcomes)
+    assert len(error.outcomes) == len(error.ways_out) == 2
+    for way, outcome in zip(error.ways_out, error.outcomes, strict=True):
+        assert (outcome.selection_rate, outcome.error) == pytest.approx(decide(model, way))
+        (bound,) = way.values()
+        assert f"{bound} (selection rate {outcome.selection_rate:.1%}, error {outcome.error:.1%})" in str(error)
+    assert "Without goals the error is" in str(error)
+    assert error.as_dict()["outcomes"][0]["error"] == error.outcomes[0].error
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 - our own
+
+
+def test_a_way_to_nearly_constant_decisions_is_not_offered_where_there_is_another():
+    _, error = refuse(["precision >= 0.9", "recall >= 0.3"])
+    (way,) = error.ways_out
+    assert [str(goal) for goal in way] == ["precision >= 0.9"]
+    assert "Not offered, as nearly everybody then gets the same decision: recall >= 0" in str(error)
+
+
+def test_bounds_that_move_together_are_offered_where_each_alone_leads_to_constant_decisions():
+    model, error = refuse(["precision >= 0.95", "recall >= 0.995"])
+    (way,) = error.ways_out
+    assert len(way) == 2
+    assert "Together these bounds can be met" in str(error)
+    assert 0.02 < decide(model, way)[0] < 0.98
+
+
+@pytest.mark.parametrize(("beyond", "is_said"), [(0.005, True), (0.1, False)])
+def test_a_bound_that_is_missed_by_little_may_be_met_by_other_folds(beyond, is_said):
+    y, scores = weak_scores(400)
+    goals = ["recall >= 0.99", "positive_rate <= 0.4"]
+    model = cp.GoalClassifier(LogisticRegression(), goals=goals, confidence=None, random_state=0)
+    with pytest.raises(InfeasibleGoals) as caught:
+        model.fit(scores[:, None], y)
+    (nearest,) = (new.bound for way in caught.value.ways_out for old, new in way.items() if old.bound == 0.99)
+    with pytest.raises(InfeasibleGoals) as caught:
+        model.rebalance(goals=[f"recall >= {nearest + beyond}", "positive_rate <= 0.4"])
+    assert ("other folds (another random_state) may meet it" in str(caught.value)) is is_said
