@@ -41,7 +41,7 @@ def test_ways_out_come_by_their_cost_with_what_decisions_do_there():
         assert (outcome.selection_rate, outcome.error) == pytest.approx(decide(model, way))
         (bound,) = way.values()
         assert f"{bound} (selection rate {outcome.selection_rate:.1%}, error {outcome.error:.1%})" in str(error)
-    assert "Without goals the error is" in str(error)
+    assert "Without goals the least error is" in str(error)
     assert error.as_dict()["outcomes"][0]["error"] == error.outcomes[0].error
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 - our own
 

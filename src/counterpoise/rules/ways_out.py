@@ -16,6 +16,7 @@ from counterpoise.goals.rates import error_rate, is_maximized, positive_rate
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import OF_FOLDS
+from counterpoise.theory.risks import CVaR
 
 _NEARLY_CONSTANT = 0.1  # of the rows of other classes than the decision that most rows get: as few get another one
 
@@ -32,7 +33,8 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     problem : Problem
     error : InfeasibleGoals
     """
-    plain, single = _solved(family, problem, None), {goal: way for way in error.ways_out for goal in way}
+    plain = _solved(family, problem._replace(objective=CVaR(1.0)), None)
+    single = {goal: way for way in error.ways_out for goal in way}
     if plain is None or not single:
         return error
     if not error.nearest_bounds:
@@ -58,7 +60,7 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
         hints.append(f"Not offered, as nearly everybody then gets the same decision: {', '.join(left_out)}.")
     if not useful and not joint:
         hints.append("With each of these bounds nearly everybody gets the same decision; no other one was found.")
-    hints.append(f"Without goals the error is {_outcome(family, problem, plain).error:.1%}.")
+    hints.append(f"Without goals the least error is {_outcome(family, problem, plain).error:.1%}.")
     hints += [_how_near(family, problem, goal, solved[goal]) for goal in offered[:1]]
     if problem.confidence is not None:
         hints.append("Bounds are just met there; loosen them further for margins.")
