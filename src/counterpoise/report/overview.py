@@ -225,7 +225,7 @@ def _confidence_reached(result: RunResult, cards: Sequence[GoalCard]) -> Iterato
         return
     level = result.settings.get("confidence")
     if math.isfinite(result.confidence):
-        yield f"Decisions were chosen with margins, so that all goals hold with a confidence of {result.confidence:g}."
+        yield f"Where decisions were chosen, margins reach the confidence of {result.confidence:g}."
     elif level in (None, "none"):
         yield "Decisions were chosen without margins, so goals that are just met may fail on new rows."
     else:
