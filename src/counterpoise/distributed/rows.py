@@ -235,46 +235,23 @@ def check_few_cells(n_cells: int, facts: TotalFacts) -> None:
 
 def code_cells(shard: Shard, labels: str = CODES, answers: Sequence[AnyArray] = ()) -> tuple[IntArray, list[Values]]:
     """Return which of the different combinations of labels, baseline, columns and answers each row has, and those."""
+    import pandas as pd  # noqa: PLC0415 - it numbers the values of a million rows faster than sorting, or a loop
+
     baseline = shard.get(BASELINE)
     columns = [shard[labels], np.zeros(len(shard[labels]), dtype=np.int8) if baseline is None else baseline]
     parts = list(map(np.asarray, [*columns, *(shard.get(COLUMNS) or {}).values(), *answers]))
-    codes, levels = np.zeros(len(parts[0]), dtype=np.int64), list[tuple[list[Hashable], IntArray]]()
+    numbers, levels = np.zeros(len(parts[0]), dtype=np.int64), list[tuple[list[Hashable], IntArray]]()
     for part in parts:
-        values, own = _levels(part)
-        codes = codes * len(values) + own
-        codes = _number_values(codes)[1] if len(levels) % 2 else codes  # numbers stay small
-        levels.append((values, own))
-    firsts, numbers = _number_values(codes)
+        if part.dtype.kind in "mM":  # as texts: their lists would be of nanoseconds
+            values, own, _ = find_levels(part, "")
+        else:
+            own, found = pd.factorize(part)
+            values = np.asarray(found).tolist()
+        own = np.where(own < 0, len(values), own)  # missing ones come last, as None
+        levels.append(([*values, None], own))
+        numbers = pd.factorize(numbers * (len(values) + 1) + own)[0]
+    firsts = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))  # the numbers are in order of these
     return numbers, [tuple(values[own[first]] for values, own in levels) for first in firsts.tolist()]
-
-
-def _number_values(codes: AnyArray) -> tuple[IntArray, IntArray]:
-    """Return the first row of each different number, in their order, and the place of each row's number among them."""
-    least = int(codes.min(initial=0))
-    span = int(codes.max(initial=0)) - least + 1
-    if span > max(codes.size, 1):
-        _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
-        return firsts, places
-    own = codes.astype(np.int64) - least  # a table of all that lie between is faster than sorting
-    first = np.full(span, -1)
-    first[own[::-1]] = np.arange(codes.size)[::-1]
-    is_there = first >= 0
-    return first[is_there], (np.cumsum(is_there) - 1)[own]
-
-
-def _levels(part: AnyArray) -> tuple[list[Hashable], IntArray]:
-    """Return the different values of an array, missing ones as None, and which of them each row has."""
-    if part.dtype.kind in "biu":
-        firsts, places = _number_values(part)
-        return part[firsts].tolist(), places
-    if part.dtype.kind in "mM":  # as texts: their lists would be of nanoseconds
-        levels, codes, _ = find_levels(part, "")
-        return [*levels, None], np.where(codes < 0, len(levels), codes)
-    import pandas as pd  # noqa: PLC0415 - it finds the values of a million texts ten times faster than a loop
-
-    places, values = pd.factorize(part)
-    levels = np.asarray(values).tolist()
-    return [*levels, None], np.where(places < 0, len(levels), places)
 
 
 def _find_values(shard: Shard) -> tuple[set[Values], bool]:

@@ -16,7 +16,7 @@ from counterpoise._base.types import ArrayLike
 from counterpoise.explorer.conversation import Conversation, Exporter, as_json, asset, describe
 from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting, SettingGoal
-from counterpoise.explorer.source import session_of_model, session_of_run
+from counterpoise.explorer.source import session_of_model
 from counterpoise.explorer.views import show_view, tail_lines
 
 
@@ -125,6 +125,23 @@ def _of_run(folder: Path, output: str | Path | None, rows: Mapping[str, Any]) ->
         )
     run = read_run(runs.open_run(folder))
     return RunExporter(Session(run.parts), run, output)
+
+
+def session_of_run(folder: str | Path) -> Session:
+    """Return a session of a finished run: its models, the rows they were chosen on, and its test rows.
+
+    Parameters
+    ----------
+    folder : path
+        A folder that ``counterpoise fit`` wrote. Its data files must still be in their places.
+
+    Returns
+    -------
+    Session
+    """
+    from counterpoise.explorer.of_run import read_run  # noqa: PLC0415 - heavy, and needs optional packages
+
+    return Session(read_run(runs.open_run(folder)).parts)
 
 
 PAGE = "explorer.html"

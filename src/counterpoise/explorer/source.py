@@ -1,13 +1,11 @@
-"""Where a session comes from: a fitted model with held-out rows, or a run folder."""
+"""A fitted model with held-out rows as a session."""
 
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from counterpoise import runs
 from counterpoise._base.frames import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.classifiers.base import DRAWN
@@ -172,20 +170,3 @@ def uniforms_of(model: Any, X: Any) -> FloatArray | None:
 def generated(model: Any, n_samples: int) -> FloatArray | None:
     """Return uniform numbers of a fixed seed, as an example of the draws; None where the models vote."""
     return np.random.default_rng(_SEED).random(n_samples) if kind_of_decision(model.decision) in DRAWN else None
-
-
-def session_of_run(folder: str | Path) -> Session:
-    """Return a session of a finished run: its models, the rows they were chosen on, and its test rows.
-
-    Parameters
-    ----------
-    folder : path
-        A folder that ``counterpoise fit`` wrote. Its data files must still be in their places.
-
-    Returns
-    -------
-    Session
-    """
-    from counterpoise.explorer.of_run import read_run  # noqa: PLC0415 - heavy, and needs optional packages
-
-    return Session(read_run(runs.open_run(folder)).parts)
