@@ -62,7 +62,7 @@ def data(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 def model() -> HistGradientBoostingClassifier:
     """Return a model whose probabilities are inside (0, 1), so that none is trained again after the folds."""
-    return HistGradientBoostingClassifier(max_iter=50, early_stopping=False, random_state=0)
+    return HistGradientBoostingClassifier(early_stopping=False, random_state=0)
 
 
 def with_goals(n_rows: int) -> GoalClassifier:

@@ -155,7 +155,7 @@ _CLOCKS = {
     time.process_time: "seconds of the processor",
     time.perf_counter: "seconds of the clock",
 }
-_SHORT = 5.0  # seconds: a peer that takes longer is timed once
+_SHORT = 10.0  # seconds: a peer that takes longer is timed once
 
 
 COLUMNS = (
@@ -203,7 +203,7 @@ above the start.
 
 Made by `make bench-full` in one run on one machine; the rows are in `benchmarks.csv`. Seconds are of the processor, of
 all threads added up, so that other work on the machine hardly counts; threads of OpenMP that wait do not spin
-(`OMP_WAIT_POLICY=passive`). Ours, and a peer that takes less than five seconds, are the shortest of three runs, of
+(`OMP_WAIT_POLICY=passive`). Ours, and a peer that takes less than ten seconds, are the shortest of three runs, of
 commands the shortest of five."""
 
 
