@@ -326,13 +326,18 @@ def test_weighted_rates_have_no_interval():
         (0, 0.0, 0.9, None, "Deploy with cautions"),
         (0, 0.0, 0.9, (0.2, 0.0), "Deploy with cautions"),
         (0, 0.0, None, None, "Do not deploy"),
-        (0, 0.01, 0.9, None, "Do not deploy"),
+        (0, 0.04, 0.9, None, "Deploy with cautions"),  # by chance: less than half of the interval's half
+        (0, 0.06, 0.9, None, "Do not deploy"),
+        (0, 0.04, None, None, "Do not deploy"),
         (-1, 0.1, 0.9, None, "Do not deploy"),
     ],
 )
 def test_the_first_line_says_whether_to_deploy_by_the_rule_on_the_page(verdict, missed, confidence, deployed, decision):
+    estimate = 0.7 - missed if missed else 0.8
     ours = {
-        "estimate": 0.8,
+        "estimate": estimate,
+        "low": estimate - 0.1,
+        "high": estimate + 0.1,
         "bound": 0.7,
         "verdict": {1: "holds", 0: "undecided", -1: "fails"}[verdict],
         "violation": missed,

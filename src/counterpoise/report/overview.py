@@ -153,12 +153,14 @@ DEPLOY, DEPLOY_WITH_CAUTIONS, DO_NOT_DEPLOY = "Deploy", "Deploy with cautions", 
 _SIGNS = {DEPLOY: HOLDS, DEPLOY_WITH_CAUTIONS: UNDECIDED._replace(sign="!"), DO_NOT_DEPLOY: FAILS}
 RULE = {
     DEPLOY: "the test rows show that every goal holds, and the deployed model, if there is one, is better in nothing.",
-    DEPLOY_WITH_CAUTIONS: "every goal is met on the test rows. Where these are too few to show that a goal holds, "
-    "decisions were chosen with margins that reach the confidence requested.",
+    DEPLOY_WITH_CAUTIONS: "no goal is shown to fail. Where the test rows are too few to show that a goal holds, "
+    "decisions were chosen with margins that reach the confidence requested, and the test rows meet the goal or miss "
+    "it by less than a standard error.",
     DO_NOT_DEPLOY: "in all other cases, and where the deployed model meets every goal too at a better objective.",
 }
 _MISSED = FAILS.sign
 _PAIR = 2  # goals: "both" and "either" in a sentence
+_ERRORS = 2.0  # standard errors, at least, from an estimate to the end of its interval
 
 
 class Headline(NamedTuple):
@@ -194,10 +196,12 @@ def decide(result: RunResult, cards: Sequence[GoalCard]) -> str:
     """Return whether to deploy, as ``RULE`` says."""
 
     def is_expected(place: int, card: GoalCard) -> bool:
-        """Return whether a goal is met, and has a margin for new rows."""
-        margin = result.goals[place].margin
+        """Return whether a goal has a margin for new rows, and the rows miss it by chance if at all."""
+        margin, standing = result.goals[place].margin, result.goals[place].on(result.judged)
         has_margin = margin is not None and not margin.reason and math.isfinite(result.confidence)
-        return card.verdict is UNDECIDED and card.is_met is True and has_margin
+        width = max(standing.estimate - standing.low, standing.high - standing.estimate)
+        is_near = card.is_met is True or abs(standing.estimate - standing.bound) < width / _ERRORS
+        return card.verdict is UNDECIDED and is_near and has_margin
 
     can_hold = all(card.verdict is HOLDS or is_expected(place, card) for place, card in enumerate(cards))
     if result.judged != TEST or not can_hold or _deployed_is_better(result):
