@@ -106,7 +106,7 @@ def _compile() -> None:
 
 def measure_on(data: TableData, part: Part) -> Iterator[ResultRow]:
     """Yield what every method comes to on one split of the rows at hand."""
-    train, test = parted(data, part)
+    train, test = parted(data, part.learner, part.seed)
     mail = None
     if part.split == WITH_CHURN:
         mail, test = _with_mail(train, test, part.learner)
@@ -117,13 +117,15 @@ def measure_on(data: TableData, part: Part) -> Iterator[ResultRow]:
             yield ResultRow(EXPERIMENT, *where, value, settings)
 
 
-def parted(data: TableData, part: Part) -> tuple[People, People]:
+def parted(
+    data: TableData, learner: str, seed: int, n_train: int = MOST_TRAIN, n_test: int = MOST_TEST
+) -> tuple[People, People]:
     """Return rows to train on and to test on, without the column of the group among the features."""
-    order = np.random.default_rng(part.seed).permutation(len(data.y))
+    order = np.random.default_rng(seed).permutation(len(data.y))
     X, sex, y = _features(data), np.asarray(data.sensitive["sex"]).astype(str), np.asarray(data.y).astype(int)
-    n_train = min(len(order) // 2, MOST_TRAIN)
-    first, second = order[:n_train], order[n_train:][:MOST_TEST]
-    encode = (lambda rows: rows) if part.learner == TREES else _encoder(data, X[first])
+    n_train = min(len(order) // 2, n_train)
+    first, second = order[:n_train], order[n_train:][:n_test]
+    encode = (lambda rows: rows) if learner == TREES else _encoder(data, X[first])
     return People(encode(X[first]), y[first], sex[first]), People(encode(X[second]), y[second], sex[second])
 
 

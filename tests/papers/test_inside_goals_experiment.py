@@ -57,7 +57,7 @@ def test_the_experiment_measures_every_method_and_its_page_compares_them(tmp_pat
 
 def test_the_group_is_not_among_the_features():
     for learner in (methods.LINEAR, methods.TREES):
-        train, test = experiment.parted(people(), experiment.Part("drawn", learner, methods.PARITY, 0))
+        train, test = experiment.parted(people(), learner, 0)
         is_man = train.sex == "Male"
         assert all(len(np.unique(column[is_man])) > 1 or column.std() == 0 for column in train.X.T)
         assert train.X.shape[1] == test.X.shape[1] == (3 if learner == methods.TREES else 5)
