@@ -194,14 +194,14 @@ def summary(folder: Path) -> str:
     heads = ["method", "ours costs less", "no difference", "ours costs more", "bounds that hold", "of questions"]
     return f"""{_ran(rows)} {in_short(found)}
 
-Rule: at equal violation, recall, precision or average error a pair of a set and a question is decided where the
-difference of costs is not zero at the level 0.05, after corrections for splits that share rows and for many pairs.
-*Bounds that hold*: the share on new rows, over all bounds of the questions that a method takes, where nobody was asked
-for more than to meet them on the rows at hand, but MAPIE. Where a method finds no rule nothing is counted.
+Rule: methods are compared at equal violation, recall, precision or average error. A pair of a data set and a question
+is decided if the difference of costs is not zero at the level 0.05, after corrections for splits that share rows and
+for many pairs. *Bounds that hold* is the share of bounds that hold on new rows, over all questions that a method takes.
+Every method but MAPIE only had to meet them on the rows at hand. If a method found no rule, nothing is counted.
 
 {markdown_table(heads, lines)}
 
-Before scores were out of fold, with more rows: {_ran(ten)} {in_short(verdicts(Measured(ten), earlier.SIZES))}"""
+An earlier run (more rows, no scores out of fold): {_ran(ten)} {in_short(verdicts(Measured(ten), earlier.SIZES))}"""
 
 
 _EARLIER = [
