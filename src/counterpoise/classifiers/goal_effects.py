@@ -22,7 +22,7 @@ class Effect(NamedTuple):
     goal: Goal
     changed: float  # share of the selection rows that would be decided otherwise
     cost: float  # by how much the objective would be better
-    rule: Any  # without the goal
+    rule: Any  # without the goal; None where several are mixed then
 
     def on(self, group: int) -> GoalEffect:
         """Return the effect for the rows of a group, given its place."""
@@ -30,9 +30,8 @@ class Effect(NamedTuple):
         return GoalEffect(self.cost, self.changed, float(self.rule.levels[0][group]) if has_levels else None)
 
 
-_KNOWN: "WeakKeyDictionary[Any, tuple[Any, list[Effect]]]" = (
-    WeakKeyDictionary()
-)  # by classifier: its selection, effects
+# by classifier: its selection, effects
+_KNOWN: "WeakKeyDictionary[Any, tuple[Any, list[Effect]]]" = WeakKeyDictionary()
 
 
 def goal_effects(model: Any) -> list[Effect]:
@@ -65,7 +64,8 @@ def _drop(model: Any, goals: Sequence[Goal], *dropped: Goal) -> Effect:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Caution)
         other = model.rebalance(goals=[goal for goal in goals if not any(goal is one for one in dropped)])
-    (rule,), table = other.rules_, model.family_.selection_data.answers.tables[TRAIN]
+    rule = other.rules_[0] if len(other.rules_) == 1 else None  # without the goal a classifier that draws may mix rules
+    table = model.family_.selection_data.answers.tables[TRAIN]
     ours, theirs = (
         one.family_.predictions(one.chosen_rules()).answers.shares(TRAIN, one.mixture_) for one in (model, other)
     )

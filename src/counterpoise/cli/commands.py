@@ -580,7 +580,8 @@ def explore(
 
             webbrowser.open(server.address)
 
-    shown.open_run("explore", run)
+    check_run_folder(run)
+    shown.begin("explore")
     explorer.explore_run(run, output=output, host=host, port=port, say=shown.say, ready=ready)
 
 

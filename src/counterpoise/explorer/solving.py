@@ -297,7 +297,7 @@ class RulesProgram:
     def explain(self, problem: Problem) -> BestMixture:
         """Return the best mixture if there is one after all, or raise ``InfeasibleGoals``."""
         limits, _ = with_budget(self.family, self._limits(problem), problem.budget, self._start)
-        solution = self._generate(limits, problem, RELEASED)
+        solution = self._generate(limits, problem, RELEASED, explains=True)
         if self._grid is not None and solution.cuts is not None:
             self._learn(solution.cuts, np.union1d(self._grid.start(), solution.cuts), RELEASED)
         return solution
@@ -405,7 +405,7 @@ class RulesProgram:
         prices = rows if limits.goals is None else limits.goals.prices(rows)
         return self._finish(Choice(best.mixture, best.value, best.lower, prices, best.rules), problem, tol)
 
-    def _generate(self, limits: RuleLimits, problem: Problem, tol: float) -> BestMixture:
+    def _generate(self, limits: RuleLimits, problem: Problem, tol: float, *, explains: bool = False) -> BestMixture:
         objective = problem.objective
         if not self._is_tail(problem) or problem.alpha == 1.0:
             program_objective = build_objective(self.family, objective)
@@ -415,7 +415,7 @@ class RulesProgram:
                 self._tail_losses = self.family.row_losses(objective)
             program_objective = Objective(self._tail_losses, objective)
         program = Program(self.family, program_objective, limits)
-        optimum = program.solve(tol * scale_of(objective), self._start, explains=True)
+        optimum = program.solve(tol * scale_of(objective), self._start, explains=explains)
         rules_used = optimum.rules.only(optimum.solution.mixture > 0)
         self._start = self._usual.join(rules_used).only(slice(_MOST_RULES))
         return self._finish(self.family.choice(program, optimum), problem, tol)
