@@ -148,7 +148,7 @@ def lines_of_progress(pause: float = _PAUSE) -> Iterator[ProgressCallback]:
     def tell(progress: RunProgress) -> None:
         words.part = progress.since
         if progress.done == progress.total > 0 or time.monotonic() - printed > pause:
-            say(str(progress))
+            say(str(progress._replace(elapsed=time.monotonic() - started)))  # on one clock with the other lines
 
     def watch(kernel: str | None) -> None:
         nonlocal has_compiled
