@@ -96,7 +96,7 @@ def test_rows_that_would_decide_are_counted_by_the_side_of_the_bound(given, rows
 @pytest.mark.parametrize(("cost", "is_told"), [(0.03, True), (0.00001, False), (None, False)])
 def test_the_price_of_margins_is_shown_where_it_counts(cost, is_told):
     told = steps(HOLDS, texts={"margin_cost": cost, "objective": {"kind": "rate", "text": "fpr"}})
-    assert told == [AUDIT, *([f"The margins for new rows raise the objective by {number(cost)}."] if is_told else [])]
+    assert told == [AUDIT, *([f"The margins for new rows raise fpr by {number(cost)}."] if is_told else [])]
 
 
 @pytest.mark.parametrize("value", [0.0733, math.nan])
@@ -135,7 +135,11 @@ def test_where_the_deployed_model_is_better_the_report_says_so(violation, error,
     for part, value in {"estimate": 0.75, "violation": violation}.items():
         more.append(row("deployed model", f"goal {part}", "test", value, settings="goal 1"))
     (found,) = [one for one in steps(FAILS, more=more) if one.startswith("The deployed model is better in ")]
-    assert [name for name in ("goal 1", "the share wrong") if name in found] == told
+    better, _, worse = found.partition(", and worse in ")
+    assert [name for name in ("goal 1", "the share wrong") if name in better] == told
+    assert [name for name in ("goal 1", "the share wrong") if name in worse] == [
+        name for name in ("goal 1", "the share wrong") if name not in told
+    ]
     assert not [one for one in steps(HOLDS, more=more[1:]) if one.startswith("The deployed model")]
 
 

@@ -207,6 +207,8 @@ def test_another_mixture_tradeoff_and_one_rule_are_as_for_every_mixture(decided)
     with pytest.raises(ValueError, match=r"decision='fixed' decides by one rule.*Set decision='sticky'"):
         decided.rebalance(alpha=0.2)
     assert decided.rebalance(by=()).value_ >= decided.value_ - 1e-4
+    assert list(decided.rebalance(by=None).rules_[0].thresholds) == ["all"]
+    assert decided.rebalance().rules_[0].thresholds == decided.rules_[0].thresholds
     kept = decided.rebalance(by="baseline", goals="churn <= 0.1")
     assert kept.predict(X, baseline=OLD).shape == (N,)
     found = cp.tradeoff(decided, "recall >= 0.8", bounds=[0.7, 0.9])

@@ -422,7 +422,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         goals: Any = None,
         objective: Any = None,
         budget: float | None = None,
-        by: Any = None,
+        by: Any = SAME,
         deferral: Deferral | str | None = None,
         decision: Any = None,
         confidence: float | str | Proof | None = SAME,
@@ -452,8 +452,8 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         budget : float in [0, 1], optional
             The most that the mean loss may be above the least that is possible under the goals; 1 for no limit.
             Default: the present one.
-        by : str, list of str or Groups, optional
-            For rules of scores: other columns that they may use; ``()`` for none. Default: the current ones.
+        by : str, list of str, Groups or None, default="same"
+            For rules of scores: other columns that they may use; ``()`` or None for none. Default: the current ones.
         deferral : Deferral or "never", optional
             For rules of scores: what deferring a row costs and is called, or that none is. Default: the present one.
         decision : str or Draws, optional
@@ -492,12 +492,12 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         """
         _check_fitted(self, "goals_")  # an infeasible fit leaves the family to choose from
         other = copy.copy(self)
-        changed = {"by": by, "deferral": deferral, "decision": decision}
-        changed = {name: value for name, value in changed.items() if value is not None}
+        wanted = {"by": () if by is None else by, "confidence": confidence}
+        changed = {name: value for name, value in wanted.items() if not (isinstance(value, str) and value == SAME)}
+        changed |= {"deferral": deferral} if deferral is not None else {}
+        changed |= {"decision": decision} if decision is not None else {}
         if isinstance(deferral, str) and deferral == NEVER:
             changed["deferral"] = None
-        if not (isinstance(confidence, str) and confidence == SAME):
-            changed["confidence"] = confidence
         if X is not None:
             other.chosen_on_trained_ = False
         elif changed.get("confidence") is not None and self.chosen_on_trained_:

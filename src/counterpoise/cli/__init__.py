@@ -10,13 +10,14 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 DONE, NOT_MET, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _NO_READER = 141  # what a shell shows for a program that ended because nobody read on
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
-_IMPORT = "--import"
+_IMPORT, _GOAL = "--import", "--goal"
 _LONGEST = 10_000  # characters: a name in a hostile file may have a million
 _INSTALL = "pip install"
 _EXPECTED = (ValueError, TypeError, OSError, ImportError)
@@ -95,20 +96,29 @@ def _refuse(error: Exception, words: Sequence[str]) -> int:
         sys.stdout.write(json.dumps({"infeasible": error.as_dict(), "error": sentence(error)}, indent=2) + "\n")
         sys.stderr.write(message)
     else:
-        from_file = not any(word.startswith("--goal") for word in words)
-        sys.stderr.writelines([message, *(f"{line}\n" for line in _way_out(error, from_file=from_file))])
+        sys.stderr.writelines([message, *(f"{line}\n" for line in _way_out(error, _goals_in(words)))])
     return NOT_MET
 
 
-def _way_out(error: Any, *, from_file: bool) -> Iterator[str]:
-    """Yield goals to copy in the place of those that conflict: lines of a goals file, or options where they are."""
+def _goals_in(words: Sequence[str]) -> list[str]:
+    """Return the goals among the words of a command."""
+    after = [word for option, word in pairwise(words) if option == _GOAL]
+    return [*after, *(word.removeprefix(f"{_GOAL}=") for word in words if word.startswith(f"{_GOAL}="))]
+
+
+def _way_out(error: Any, given: Sequence[str]) -> Iterator[str]:
+    """Yield goals to copy: lines of a goals file for those that change, or all options where goals came as such."""
+    parse_goal = sys.modules["counterpoise.goals"].parse_goal
+    known = [str(parse_goal(text)) for text in given]
     outcomes = [f": {one}" for one in error.outcomes] or [""] * len(error.ways_out)
     for number, (way, does) in enumerate(zip(error.ways_out, outcomes, strict=True)):
-        place = "as lines for goals = [...] in the goals file" if from_file else "as options"
+        place = "as options" if given else "as lines for goals = [...] in the goals file"
         yield "Or:" if number else f"A way out, {place}:"
-        before, after = ("", ",") if from_file else ("--goal ", "")
+        before, after = (f"{_GOAL} ", "") if given else ("", ",")
         for old, new in way.items():
             yield f"    {before}{json.dumps(str(new))}{after}    # instead of {old}{does}"
+        kept = set(known) - {str(old) for old in way}
+        yield from (f"    {before}{json.dumps(text)}" for text, goal in zip(given, known, strict=True) if goal in kept)
 
 
 def sentence(error: Exception) -> str:

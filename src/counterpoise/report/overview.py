@@ -50,14 +50,15 @@ _DIGITS = 2  # of a number of rows that is a guess
 def next_steps(result: RunResult, cards: Sequence[GoalCard]) -> list[str]:
     """Return what can be done, in sentences, the most urgent first."""
     open_ones = [card for card in cards if card.verdict in (FAILS, UNDECIDED)]
+    to_reach = list(_to_reach(result, cards))
     steps = [
         *_misses(result, cards),
-        *_to_reach(result, cards),
+        *to_reach,
         *(step for card in open_ones for step in _steps(result, card)),
         *result.advice,
     ]
     if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
-        steps += _aim(result)
+        steps += () if to_reach else _aim(result)
     elif open_ones and math.isfinite(result.confidence):
         steps.append(f"Or raise confidence above {result.confidence:g}, which keeps larger margins.")
     if cards and all(card.verdict is HOLDS for card in cards):
@@ -80,17 +81,22 @@ def _to_reach(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
 
 
 def _behind_deployed(result: RunResult) -> Iterator[str]:
-    """Yield in what the deployed model is better than the new one: a goal that it misses by less, or the errors."""
-    behind = []
+    """Yield in what the deployed model is better, a goal that it misses by less or the errors, and in what worse."""
+    behind, ahead = [], []
     for place, goal in enumerate(result.goals, start=1):
         ours, deployed = goal.on(result.judged), goal.on(result.judged, DEPLOYED)
         if ours.violation > 0 and ours.violation > deployed.violation:
             behind.append(f"goal {place} ({number(deployed.estimate)} in place of {number(ours.estimate)})")
+        elif deployed.violation > max(ours.violation, 0.0):
+            ahead.append(f"goal {place} ({number(deployed.estimate)} in place of {number(ours.estimate)})")
     ours_wrong, deployed_wrong = result.losses().error, result.losses(DEPLOYED).error
     if deployed_wrong < ours_wrong and percent(deployed_wrong) != percent(ours_wrong):
         behind.append(f"the share wrong ({percent(deployed_wrong)} in place of {percent(ours_wrong)})")
+    elif ours_wrong < deployed_wrong and percent(deployed_wrong) != percent(ours_wrong):
+        ahead.append(f"the share wrong ({percent(deployed_wrong)} in place of {percent(ours_wrong)})")
     if behind:
-        yield f"The deployed model is better in {_join_names(behind)}."
+        worse = f", and worse in {_join_names(ahead)}" if ahead else ""
+        yield f"The deployed model is better in {_join_names(behind)}{worse}."
 
 
 def _steps(result: RunResult, card: GoalCard) -> Iterator[str]:
@@ -121,7 +127,7 @@ def _margin_price(result: RunResult) -> Iterator[str]:
     """Yield what the margins cost, where that shows."""
     cost, aim = result.margin_cost, reported_objective(result)
     if math.isfinite(cost) and aim.show(cost) != aim.show(0.0):
-        yield f"The margins for new rows raise the objective by {aim.show(cost)}."
+        yield f"The margins for new rows raise {aim.text} by {number(cost) if aim.is_code else points(cost)}."
 
 
 def _dearest(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:

@@ -29,7 +29,7 @@ _PAIR = 2  # classes
 _MOST_COUNTED = 6  # classes that are counted in words
 _SHOWN = 10  # names of columns in a message
 _ODD_TEXTS = ("?", "-", "unknown", "Unknown", "missing", "n/a")  # that may stand for a missing value
-_WEIGHTS = ("weight", "weights", "sample_weight", "sample_weights", "fnlwgt", "pwgtp")
+_WEIGHTS = re.compile(r"(.*[\W_])?(weights?|wgt)|fnlwgt|pwgtp", re.IGNORECASE)  # names such as "instance weight"
 
 
 class Guess(NamedTuple):
@@ -198,7 +198,7 @@ def _look_at_roles(
         guesses.append(Guess("positive class", in_toml(positive), "positive under [data]"))
     if not groups:
         guesses.append(Guess("groups", "none, so that all columns are features", "--groups COLUMN"))
-    weights = next((name for name in frame.columns if str(name).lower() in _WEIGHTS), None)
+    weights = next((name for name in frame.columns if _WEIGHTS.fullmatch(str(name))), None)
     if weights is not None:
         guesses.append(Guess("weights", f"none; {in_toml(weights)} is a feature", "weights under [data]"))
     is_number = weights is not None and frame[weights].dtype.kind in "iuf"
