@@ -68,11 +68,12 @@ def can_hold(fit, goals):
 
 def offers(error):
     """Return the changes that a message offers, read from its text: each a dict from goals to goals."""
-    single = re.search(r"with all other goals kept: (.*)\.$", str(error))
+    text = re.sub(r" \([^()]*error [^()]*\)", "", str(error))  # what the decisions there do
+    single = re.search(r"with all other goals kept: (.*?)\.(?= [A-Z]|$)", text)
     if single:
         texts = single.group(1).split(", or ")
         return [{goal: parse_goal(text)} for goal, text in zip(error.nearest_bounds, texts, strict=True)]
-    joint = re.search(r"smallest change that is(?:, \S+ in all)?: (.*)\.$", str(error)).group(1).split(" and ")
+    joint = re.search(r"smallest change that is(?:, \S+ in all)?: (.*?)\.(?= [A-Z]|$)", text).group(1).split(" and ")
     return [dict(zip(error.joint_bounds, map(parse_goal, joint), strict=True))]
 
 

@@ -63,7 +63,8 @@ def test_the_nearest_bound_of_a_ratio_is_that_of_a_program_over_every_pair_of_th
 
 def offered(error):
     """Return the goals of a conflict with what the message offers for each, read from its text."""
-    texts = re.search(r"with all other goals kept: (.*)\.$", str(error)).group(1).split(", or ")
+    text = re.sub(r" \([^()]*error [^()]*\)", "", str(error))  # what the decisions there do
+    texts = re.search(r"with all other goals kept: (.*?)\.(?= [A-Z]|$)", text).group(1).split(", or ")
     return zip(error.nearest_bounds.items(), map(parse_goal, texts), strict=True)
 
 

@@ -629,7 +629,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         try:
             solution = family.solve(problem, choice)
         except InfeasibleGoals as error:
-            raise with_outcomes(family, problem, error) from error
+            raise with_outcomes(family, problem, error) from error.__cause__  # the proof
         self.store_solution(problem, solution)
 
     def store_family(self, family: Family, problem: Problem) -> None:

@@ -16,6 +16,9 @@ _DIGITS = 4  # of a bound as it is printed, ...
 _LEAST_UNIT = -7  # ... the last at least this power of ten of the goal's size: finer bounds are met up to rounding
 
 
+NOT_OFFERED = "Not offered"  # begins the hint that names bounds which decide nearly everybody alike
+
+
 class Outcome(NamedTuple):
     """What the best decisions do on the selection rows, with other bounds."""
 
@@ -173,14 +176,14 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             context = f" {'They' if len(self.conflict) > 1 else 'It'} must hold beside {others}." if others else ""
             how, condition = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
             return f"{context} The nearest bounds{how} that can be met, {condition}: {', or '.join(replacements)}."
-        if self.joint_bounds and does:
-            bounds = " and ".join(replacements)
-            return f" Together these bounds can be met, with all other goals kept: {bounds}{does[0]}."
         if self.joint_bounds:
+            bounds = f"{' and '.join(replacements)}{does[0] if does else ''}"
+            if any(hint.startswith(NOT_OFFERED) for hint in self.hints):
+                return f" Together these bounds can be met, with all other goals kept: {bounds}."
             is_of_shares = all(map(_is_of_shares, self.joint_bounds))
             total = f", {self.joint_change:.4g} in all" if is_of_shares else ""
             least = f"With all other goals kept, no single bound is enough. The smallest change that is{total}"
-            return f" {least}: {' and '.join(replacements)}."
+            return f" {least}: {bounds}."
         return ""
 
 

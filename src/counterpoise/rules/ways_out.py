@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows
-from counterpoise.goals.infeasible import Outcome
+from counterpoise.goals.infeasible import NOT_OFFERED, Outcome
 from counterpoise.goals.rates import error_rate, is_maximized, positive_rate
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
@@ -57,7 +57,7 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     hints = list(error.hints)
     left_out = [f"{single[goal][goal]} ({outcomes[goal]})" for goal in order if goal not in offered]
     if left_out:
-        hints.append(f"Not offered, as nearly everybody then gets the same decision: {', '.join(left_out)}.")
+        hints.append(f"{NOT_OFFERED}, as nearly everybody then gets the same decision: {', '.join(left_out)}.")
     if not useful and not joint:
         hints.append("With each of these bounds nearly everybody gets the same decision; no other one was found.")
     hints.append(f"Without goals the least error is {_outcome(family, problem, plain).error:.1%}.")
