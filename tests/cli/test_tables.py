@@ -40,7 +40,7 @@ def left(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=["made", "left"])
+@pytest.fixture(params=["made", pytest.param("left", marks=pytest.mark.slow)])
 def decided(request):
     """Return a folder with rules and decisions, of those that decide about everybody and of those that defer."""
     return request.getfixturevalue(request.param)

@@ -53,7 +53,7 @@ def test_compilation_is_said_once_and_the_end_of_work_always(capsys):
             report_compilation(kernel)
         tell(RunProgress(1, 2, "one", 1.0, 1.0))
         tell(RunProgress(2, 2, "two", 2.0, 0.0))
-    assert capsys.readouterr().out == f"{COMPILING}\n2 of 2: two; 2 s so far\n"
+    assert capsys.readouterr().out == f"{COMPILING}\n2 of 2: two; 0 s so far\n"
     assert COMPILING == "compiling kernels, once"
     report_compilation("nobody listens any more")
     assert capsys.readouterr().out == ""

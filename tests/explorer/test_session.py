@@ -308,7 +308,9 @@ def ways_out(own, goals):
 
 
 @pytest.mark.parametrize(
-    "own", [session("score"), session("pool"), session_of_one_rule()], ids=["score", "pool", "rule"]
+    "own",
+    [session("score"), session("pool"), pytest.param(session_of_one_rule(), marks=pytest.mark.slow)],
+    ids=["score", "pool", "rule"],
 )
 def test_every_goal_of_a_conflict_gives_way_in_some_way_out(own):
     for n_goals in (2, 3):

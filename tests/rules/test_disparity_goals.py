@@ -129,6 +129,7 @@ def people(n_rows=600, n_strata=2):
 GOAL = "conditional_disparity(by=sex, within=job) <= 0.03"
 
 
+@pytest.mark.slow
 def test_models_are_mixed_and_stored_with_the_goal(tmp_path):
     X, y, columns = people()
     pool = [LogisticRegression(class_weight={0: 1, 1: w}).fit(X, y) for w in (0.2, 0.6, 1, 2, 9)]
@@ -143,6 +144,7 @@ def test_models_are_mixed_and_stored_with_the_goal(tmp_path):
     assert loose.value_ <= mixed.value_ + 1e-9
 
 
+@pytest.mark.slow
 def test_there_are_no_margins_and_a_warning_says_so():
     X, y, columns = people(200, 1)
     model = cp.GoalClassifier([X[:, 0]], cv="prefit", goals=GOAL, by="sex", random_state=0)

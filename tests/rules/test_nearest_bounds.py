@@ -91,6 +91,7 @@ def check_offers(problem):
         assert problem.conflict(problem.with_bound(place, tighter).texts) is not None
 
 
+@pytest.mark.slow
 def test_the_least_joint_change_is_that_of_a_program_over_every_rule():
     n_joint = 0
     for seed in range(8):

@@ -132,7 +132,7 @@ def test_a_tail_of_blocks_needs_as_many_models_as_stated(n_models):
         assert guarantees.mixture_size_bound(alpha, 1 / size) == size
 
 
-@pytest.mark.parametrize("n_samples", [20, 200, 2000])
+@pytest.mark.parametrize("n_samples", [20, 200, pytest.param(2000, marks=pytest.mark.slow)])
 def test_the_tail_of_new_rows_is_below_its_bound_as_often_as_promised(n_samples):
     rng = np.random.default_rng(n_samples)
     alpha, delta = 0.2, 0.1

@@ -131,7 +131,7 @@ class Plan:
         what = f"{'a proof with ' * self.is_proof}margins of at most {self.margin:g} at a confidence of"
         return "\n".join([
             f"Rows for {what} {self.confidence:g}, and rows of an audit",
-            f'at {self.audit_confidence:g} that says "holds" of a goal that does with a probability of {self.power:g}:',
+            f'at {self.audit_confidence:g} that, with a probability of {self.power:g}, says "holds" where a goal does:',
             "",
             text_table([heads, *lines], "<<>>"),
             *notes,
@@ -265,7 +265,7 @@ def plan(
     >>> assumed = cp.AssumedScores(base_rate=0.2, recall=0.8, false_positive_rate=0.1)
     >>> print(cp.plan("recall >= 0.7", scores=assumed, rows=[1000, 10_000]))
     Rows for margins of at most 0.02 at a confidence of 0.9, and rows of an audit
-    at 0.95 that says "holds" of a goal that does with a probability of 0.8:
+    at 0.95 that, with a probability of 0.8, says "holds" where a goal does:
     <BLANKLINE>
        goal            rows  audit rows
     1  recall >= 0.7  5,200      31,000
