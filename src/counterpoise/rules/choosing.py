@@ -11,6 +11,7 @@ best single model.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -45,6 +46,7 @@ from counterpoise.rules.program import (
 from counterpoise.solvers import solve_weights_lp
 from counterpoise.solvers.bundle import LevelBundle, SolveLimits
 from counterpoise.solvers.linear_program import FEASIBLE, CuttingPlanes, InfeasibleRows, MixtureSolution
+from counterpoise.solvers.mixture import suits_highs
 from counterpoise.solvers.tail import TailCut, TailOracle
 from counterpoise.theory.risk_text import is_nearly_risk_text, is_risk_text, parse_risk
 from counterpoise.theory.risks import CVaR, Mean, Risk, RiskRows, WorstGroup
@@ -79,6 +81,20 @@ class Matrix(NamedTuple):
     def minimize(self, risk: Risk, limits: dict[str, Any], tol: float) -> MixtureSolution:
         """Return the mixture with the least risk within limits, or raise ``InfeasibleRows``."""
         return solve_master(self.values, risk, self.sample_weight, limits, tol)
+
+    def cut(self, risk: Risk, mixture: FloatArray) -> FloatArray:
+        """Return ``slope``: ``slope @ x`` is the risk of a mixture, and of no other one more than its risk."""
+        used = np.flatnonzero(mixture)
+        expected = self.values[:, used] @ mixture[used]
+        weights = risk.subgradient(expected, self.sample_weight)
+        counted = np.flatnonzero(weights)  # those of a tail are few
+        offset = 0.0 if risk.is_worst_case else risk.value(expected, self.sample_weight) - float(weights @ expected)
+        # On the simplex a constant is part of every entry.
+        return np.asarray(weights[counted] @ self.values[counted] + offset)
+
+    def cuts(self, risk: Risk) -> list[FloatArray]:  # noqa: ARG002 - as below
+        """Return the cuts that are known: none."""
+        return []
 
 
 class RepeatedLosses:
@@ -117,6 +133,18 @@ class RepeatedLosses:
         known = {id(cut) for cut in bundle.cuts}
         self._cuts = [*used, *(pair for pair in self._cuts if id(pair[1]) not in known)][:_MOST_CUTS]
         return solution
+
+    def cut(self, risk: Risk, mixture: FloatArray) -> FloatArray:
+        """Return ``slope``: ``slope @ x`` is the risk of a mixture, and of no other one more than its risk."""
+        if self._oracle is None or risk.tail_fraction is None:
+            return Matrix(self.values, self.sample_weight).cut(risk, mixture)
+        self._oracle.alpha = risk.tail_fraction
+        return self._oracle.cut(mixture).slope
+
+    def cuts(self, risk: Risk) -> list[FloatArray]:
+        """Return the slopes of the cuts that earlier solves ended with."""
+        alpha = risk.tail_fraction
+        return [] if alpha is None else [cut.slope for level, cut in self._cuts if level >= alpha]
 
     def close(self) -> None:
         """Let the threads go."""
@@ -494,13 +522,32 @@ def choose_mixture(selection: Selection, problem: Problem, losses: Any = None) -
     if losses is not None:
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         choice = solve_program(program._replace(objective=Objective(losses, problem.objective)))
+    elif problem.max_models is None and problem.fewest_draws and not program.spreads:
+        choice = _choose_fewest_draws(program, problem.tol)
     elif problem.max_models is None:
         choice = solve_program(program, problem.tol)
-        is_linear = not program.spreads  # else the limits as they stand are those of any interval
-        choice = with_fewest_draws(program, choice) if problem.fewest_draws and is_linear else choice
     else:
         choice = choose_few(program, problem.max_models)
     return choice._replace(multipliers=choice.multipliers[: len(problem.goals)])  # without that of a budget
+
+
+def _choose_fewest_draws(program: Program, tol: float) -> Choice:
+    """Return a best mixture of models that leaves few rows to a draw, or raise ``InfeasibleGoals``."""
+    program = with_repeated_losses(program)
+    losses = program.objective.losses
+    with closing(losses) if isinstance(losses, RepeatedLosses) else nullcontext():
+        return with_fewest_draws(program, solve_program(program, tol))
+
+
+def with_repeated_losses(program: Program) -> Program:
+    """Return the program with losses that are minimised again and again, unless they are so few that HiGHS is as fast.
+
+    Close these losses at the end.
+    """
+    losses = program.objective.losses
+    if suits_highs(losses.values):
+        return program
+    return program._replace(objective=program.objective._replace(losses=RepeatedLosses(*losses)))
 
 
 def solve_program(program: Program, tol: float = TOL) -> Choice:

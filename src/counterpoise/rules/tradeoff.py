@@ -18,7 +18,15 @@ from counterpoise._base.checks import as_numbers, check_count, check_losses, che
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Goal, Rate, as_goals, positive_rate
-from counterpoise.rules.choosing import Problem, RepeatedLosses, Selection, as_problem, build_model_program, select
+from counterpoise.rules.choosing import (
+    Problem,
+    RepeatedLosses,
+    Selection,
+    as_problem,
+    build_model_program,
+    select,
+    with_repeated_losses,
+)
 from counterpoise.rules.class_scores.family import ClassFamily
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.goal_rows import GoalConstraints, check_range, goal_rows, own_bound
@@ -28,7 +36,6 @@ from counterpoise.rules.scores.table import rank
 from counterpoise.theory.risks import CVaR, Risk, RiskRows
 
 _ROW = positive_rate() <= 0.0  # stands for a row of numbers; its text is never used
-_SMALL = 4000  # up to so many losses an exact solve is as fast as a warm start
 _SHOWN = 1e-9  # shares of the mixture above this count as carrying weight
 
 
@@ -269,10 +276,7 @@ def _path_of_selection(
 ) -> BoundPath:
     """Return the path over mixtures of models."""
     program = build_model_program(selection._replace(goals=limits), problem)
-    if program.objective.losses.values.size > _SMALL:
-        losses = RepeatedLosses(*program.objective.losses)
-        program = program._replace(objective=program.objective._replace(losses=losses))
-    return BoundPath(program, problem, goals, tol)
+    return BoundPath(with_repeated_losses(program), problem, goals, tol)
 
 
 def _no_groups(names: tuple[str, ...]) -> IntArray:

@@ -99,12 +99,16 @@ def _check_problem(
 ) -> _CheckedProblem:
     matrix = check_losses(losses)
     limits = check_rows(rows, bounds, matrix.shape[1], row_scale)
-    n_samples, n_models = matrix.shape
-    mass = check_sample_weight(sample_weight, n_samples)
-    suits_highs = matrix.size <= _SMALL
-    if not suits_highs and n_models > _MANY_MODELS and n_samples <= _FEW_SAMPLES * n_models:
-        suits_highs = n_samples <= _FEW_REAL_SAMPLES * n_models or is_zero_one(matrix)
-    return _CheckedProblem(matrix, mass, limits, suits_highs)
+    mass = check_sample_weight(sample_weight, len(matrix))
+    return _CheckedProblem(matrix, mass, limits, suits_highs(matrix))
+
+
+def suits_highs(losses: AnyArray) -> bool:
+    """Return whether HiGHS solves the whole linear program faster than the bundle method does."""
+    n_samples, n_models = losses.shape
+    if losses.size <= _SMALL or n_models <= _MANY_MODELS or n_samples > _FEW_SAMPLES * n_models:
+        return losses.size <= _SMALL
+    return n_samples <= _FEW_REAL_SAMPLES * n_models or is_zero_one(losses)
 
 
 def _solve_in_full(problem: _CheckedProblem, alpha: float) -> MixtureSolution:
