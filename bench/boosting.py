@@ -17,7 +17,7 @@ from counterpoise.datasets import DataNotAvailable, load_dataset
 from counterpoise.learners import HistogramTree
 
 N_TEST = 20_000
-ETA = 0.2  # of Hedge: about the steps that AdaBoost takes here
+ETAS = {1: 0.2, 5: 0.4}  # of Hedge, by depth: about the steps that AdaBoost takes here, larger for better trees
 
 
 @cache
@@ -35,7 +35,7 @@ def ours(n_samples: int, n_features: int, depth: int, n_rounds: int) -> Any:
     model = AdaLPBoostClassifier(
         HistogramTree(max_depth=depth),
         n_estimators=n_rounds,
-        eta=ETA,
+        eta=ETAS[depth],
         mixture="average",
         decision="vote",
         random_state=0,
