@@ -1,6 +1,7 @@
 """Ways out of goals that cannot be met: in the order of their cost, with what decisions do there."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -72,3 +73,24 @@ def test_a_bound_that_is_missed_by_little_may_be_met_by_other_folds(beyond, is_s
     with pytest.raises(InfeasibleGoals) as caught:
         model.rebalance(goals=[f"recall >= {nearest + beyond}", "positive_rate <= 0.4"])
     assert ("other folds (another random_state) may meet it" in str(caught.value)) is is_said
+
+
+@pytest.mark.parametrize("goals", [["recall >= 0.8", "positive_rate <= 0.3"], ["precision >= 0.95", "recall >= 0.995"]])
+def test_with_a_confidence_the_bound_that_keeps_it_is_named_and_keeps_it(goals):
+    y, scores = weak_scores(2000)
+    model = cp.GoalClassifier([scores], cv="prefit", goals=goals, confidence=0.9)
+    with pytest.raises(InfeasibleGoals) as caught:
+        model.fit(np.zeros((y.size, 1)), y)
+    (named,) = re.findall(r"with ([^:]*) all goals hold on new rows too, with confidence 0.9\.", str(caught.value))
+    moved = cp.goals.as_goals(named.split(" and "))
+    left = [old for old in model.goals_ if not any(old.with_bound(new.bound) == new for new in moved)]
+    assert len(left) + len(moved) == 2
+    kept = model.rebalance(goals=[*left, *moved])
+    assert kept.confidence_ == 0.9
+
+
+def test_without_a_bound_that_keeps_the_confidence_none_is_named():
+    y, scores = weak_scores(40)
+    model = cp.GoalClassifier([scores], cv="prefit", goals=["recall >= 0.95", "precision >= 0.6"], confidence=0.999)
+    with pytest.raises(InfeasibleGoals, match="Bounds are just met there; loosen them further for margins"):
+        model.fit(np.zeros((y.size, 1)), y)

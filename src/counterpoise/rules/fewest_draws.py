@@ -14,7 +14,6 @@ then one more wherever it is exceeded. The result is a local optimum: no more ri
 start.
 """
 
-
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray

@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows
-from counterpoise.goals.infeasible import NOT_OFFERED, Outcome
+from counterpoise.goals.infeasible import NOT_OFFERED, Outcome, round_safely
 from counterpoise.goals.rates import error_rate, is_maximized, positive_rate
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import OF_FOLDS
+from counterpoise.rules.options import Proof
 from counterpoise.theory.risks import CVaR
 
 _NEARLY_CONSTANT = 0.1  # of the rows of other classes than the decision that most rows get: as few get another one
+_DIGITS = 3  # of a bound that leaves room for the confidence
+_MOST_MOVE = 8.0  # standard errors up to which such a bound is looked for
+_NEAR = 0.25  # part of that move by which it may be too large
 
 Way = dict[Goal, Goal]
 
@@ -45,6 +49,7 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     useful = [goal for goal in order if not outcomes[goal].is_constant]
     joint: dict[Goal, float] = {}
     together: tuple[Outcome, ...] = ()
+    way: Way = {}
     if not useful and error.joint_bounds:
         (way,) = InfeasibleGoals(error.conflict, 0.0, joint_bounds=error.joint_bounds).ways_out
         solution = _solved(family, problem, way)
@@ -63,7 +68,8 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     hints.append(f"Without goals the least error is {_outcome(family, problem, plain).error:.1%}.")
     hints += [_how_near(family, problem, goal, solved[goal]) for goal in offered[:1]]
     if problem.confidence is not None:
-        hints.append("Bounds are just met there; loosen them further for margins.")
+        first = {goal: single[goal][goal] for goal in offered[:1]} or way
+        hints.append(_with_confidence(family, problem, first, error.conflict))
     return InfeasibleGoals(
         error.conflict,
         error.least_violation,
@@ -78,12 +84,63 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     )
 
 
-def _solved(family: Any, problem: Problem, way: Mapping[Goal, Goal] | None) -> Any:
+def _solved(
+    family: Any, problem: Problem, way: Mapping[Goal, Goal] | None, confidence: float | Proof | None = None
+) -> Any:
     """Return the best decisions with other bounds, or without goals; None where none are found after all."""
     goals = () if way is None else tuple(way.get(goal, goal) for goal in problem.goals)
     with suppress(InfeasibleGoals, NoRows):
-        return family.solve(problem._replace(goals=goals, confidence=None))
+        return family.solve(problem._replace(goals=goals, confidence=confidence))
     return None
+
+
+def _with_confidence(family: Any, problem: Problem, way: Way, conflict: tuple[Goal, ...]) -> str:
+    """Return to where bounds must be moved for all goals to hold on new rows with the confidence.
+
+    First those of a way out alone, then, as another goal may be what is not sure to hold, all that conflict.
+    """
+    just_met = "Bounds are just met there"
+    found = _moved_until_sure(family, problem, way)
+    found = found or _moved_until_sure(family, problem, {goal: way.get(goal, goal) for goal in conflict})
+    if not found:
+        return f"{just_met}; loosen them further for margins."
+    confidence = problem.confidence.confidence if isinstance(problem.confidence, Proof) else problem.confidence
+    goals = " and ".join(map(str, found.values()))
+    return f"{just_met}: with {goals} all goals hold on new rows too, with confidence {confidence:g}."
+
+
+def _moved_until_sure(family: Any, problem: Problem, way: Way) -> Way:
+    """Return a way out with bounds that are just loose enough for the confidence; none where a search finds none."""
+    errors = _standard_errors(family, problem, way)
+    found: Way = {}
+    low, high, most = 0.0, 2.0, _MOST_MOVE  # standard errors that are not enough, that are tried, and the most ever
+    while errors and high <= most and (not found or high - low > _NEAR * high):
+        moved = {goal: _moved(instead, high * errors[goal]) for goal, instead in way.items()}
+        if _is_sure(_solved(family, problem, moved, problem.confidence)):
+            found, most = moved, high
+        else:
+            low = high
+        high = (low + most) / 2 if found else 2 * high
+    return found
+
+
+def _standard_errors(family: Any, problem: Problem, way: Way) -> dict[Goal, float]:
+    """Return the standard errors of the goals that a way out replaces; none where one of them has no margin."""
+    solution = _solved(family, problem, way, problem.confidence)
+    if solution is None or solution.margins is None:
+        return {}
+    known = {margin.goal: margin.standard_error for margin in solution.margins.margins}
+    errors = {goal: known.get(instead) for goal, instead in way.items()}
+    return {} if any(error is None for error in errors.values()) else errors  # type: ignore[return-value]
+
+
+def _moved(goal: Goal, by: float) -> Goal:
+    """Return a goal whose bound is looser by a number."""
+    return goal.with_bound(round_safely(goal, goal.bound + (by if goal.sense == "<=" else -by), _DIGITS))
+
+
+def _is_sure(solution: Any) -> bool:
+    return solution is not None and solution.margins is not None and solution.margins.confidence is not None
 
 
 def _outcome(family: Any, problem: Problem, solution: Any) -> Outcome:
