@@ -134,8 +134,10 @@ class Audit(tuple[GoalAudit, ...]):
         conditions += [f"no amount in {column} is above {most:g} in size" for column, most in amounts]
         condition = " and ".join(conditions)
         surely = f"All verdicts are right together with confidence {self.confidence:.4g}"
-        scope = " of the groups and classes that these rows hold" if any(row.worst for row in self) else ""
-        return f"{surely}{scope} if {condition}." if condition else f"{surely}{scope}."
+        scope = ", for the groups and classes in these rows" if any(row.worst for row in self) else ""
+        if not condition:
+            return f"{surely}{scope}."
+        return f"{surely}{scope}, if {condition}." if scope else f"{surely} if {condition}."
 
     def __str__(self) -> str:
         return self.as_text(["goal", "estimate", "low", "high", "bound", "margin", "verdict", "rows"])
