@@ -21,6 +21,7 @@ from counterpoise.boosting.inputs import CheckedRows, round_seed
 from counterpoise.boosting.learner import LearnerFit, base_learner
 from counterpoise.boosting.rounds import Callback, History, Round
 from counterpoise.boosting.stopping import Stopping
+from counterpoise.solvers.rows import weighted_sum
 
 _PERFECT = 1e-10  # part of all weight that is wrong in a perfect model: its vote stays finite, and no round can follow
 _CHANCE = 1e-12  # the log of a ratio of weights, which has no unit: below this it is rounding, and the model chance
@@ -74,7 +75,7 @@ class AdaBoostStep(ExponentialStep):
     """Weigh by the exponential loss; vote half the log odds of being right."""
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
-        wrong = float(weights @ losses)
+        wrong = weighted_sum(weights, losses)
         return log_odds(1.0 - wrong, wrong) / 2
 
 

@@ -24,6 +24,7 @@ from counterpoise.learners.binning import BinnedFeatures, bin_like
 from counterpoise.learners.resampling import fresh_copy, weight_argument
 from counterpoise.rules.goal_rows import Positive
 from counterpoise.rules.pool import SCORES, Member, predict_codes
+from counterpoise.solvers.rows import weighted_sum
 
 # Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with
 # leaves so large that no tree is without error on its own rows, which would end the boosting.
@@ -64,7 +65,7 @@ class RoundTarget(NamedTuple):
 
     def error(self, answers: AnyArray) -> float:
         """Return the weight of the rows that a model gets wrong, from its answers about all rows."""
-        return float(self.weights @ ((answers if self.rows is None else answers[self.rows]) != self.codes))
+        return weighted_sum(self.weights, (answers if self.rows is None else answers[self.rows]) != self.codes)
 
 
 def cost_target(costs: FloatArray) -> RoundTarget:

@@ -7,6 +7,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray
 from counterpoise.boosting.row_store import RowStore
+from counterpoise.solvers.rows import weighted_sum
 
 IMPROVEMENT = 1e-3  # part of the objective's size, a fall that counts: above the solver's gap, below what matters
 
@@ -98,7 +99,7 @@ def boost(fit: Fit, history: History, *, reweigh: Rule, vote: Vote | None = None
     for number in range(history.n_rounds + 1, history.n_rounds + n_rounds + 1):
         weights = reweigh(history) if history.n_rounds else history.rows.start
         model, losses, sides, answers, weighted_loss, scores = fit(weights, number)
-        weighted_loss = float(weights @ losses) if weighted_loss is None else weighted_loss
+        weighted_loss = weighted_sum(weights, losses) if weighted_loss is None else weighted_loss
         latest = Round(number, model, weights, losses, weighted_loss, sides, answers, scores=scores)
         counts = 1.0 if vote is None else vote(latest, history)
         if counts == 0:

@@ -15,6 +15,7 @@ from counterpoise.boosting.inputs import unequal
 from counterpoise.rules.choosing import outliers
 from counterpoise.solvers import minimize_cvar, minimize_risk
 from counterpoise.solvers.linear_program import MixtureSolution
+from counterpoise.solvers.rows import weighted_sum
 from counterpoise.solvers.tail import GrowingMixture, minimize_linear
 from counterpoise.theory.risks import Risk, WorstOfGroups
 
@@ -157,7 +158,7 @@ class ArrayRows:
 
     def newest_loss(self, weights: FloatArray | None) -> float:
         """Return the loss of the newest model under weights."""
-        return float(np.asarray(weights) @ self._losses[:, self.n_models - 1])
+        return weighted_sum(np.asarray(weights), self._losses[:, self.n_models - 1])
 
     def are_all_alike(self) -> bool:
         """Return whether as many models fail on every row."""

@@ -47,6 +47,7 @@ from counterpoise.boosting.rounds import Callback, Fitted, History
 from counterpoise.boosting.stopping import Stopping, stopping_of
 from counterpoise.learners import Stump
 from counterpoise.learners.bernstein_stump import BernsteinStumps
+from counterpoise.solvers.rows import weighted_sum
 
 PENALTIES = (0.0, 0.1, 0.25, 0.5, 1.0)  # that "auto" tries, AdaBoost's cost among them
 
@@ -81,7 +82,7 @@ class VadaBoostStep(ExponentialStep):
         return slope_weights(history.memory[WEIGHTS], self.start, self.penalty)
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
-        wrong = float(slope_weights(weights, self.start, self.penalty) @ losses)
+        wrong = weighted_sum(slope_weights(weights, self.start, self.penalty), losses)
         return log_odds(1.0 - wrong, wrong) / 4
 
 
@@ -176,9 +177,9 @@ class EBBoostStep(ExponentialStep):
     start: FloatArray
 
     def vote(self, weights: FloatArray, losses: ByteArray) -> float:
-        squares, errors = weights**2 / self.start, losses.astype(np.float64)
+        squares = weights**2 / self.start
         # A and B, from the sums of weights and of squares over the samples they are made of.
-        weight, square = np.array([weights @ errors, weights.sum()]), np.array([squares @ errors, squares.sum()])
+        weight, square = (np.array([weighted_sum(one, losses), one.sum()]) for one in (weights, squares))
         weight[1], square[1] = weight[1] - weight[0], square[1] - square[0]
         wrong, right = weight**2 + self.penalty * np.maximum(square - weight**2, 0.0)
         if right - wrong <= _CHANCE * (right + wrong):

@@ -48,7 +48,7 @@ from counterpoise.rules.rows import stack_rows
 from counterpoise.solvers import minimize_risk
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.rows import MASS_UNIT, BitRows, whole_masses
+from counterpoise.solvers.rows import MASS_UNIT, BitRows, weighted_sum, whole_masses
 from counterpoise.solvers.tail import TAIL, WEIGHTS, TailRows
 from counterpoise.theory.risks import Risk
 
@@ -259,7 +259,7 @@ class ShardRows:
     def newest_loss(self, weights: FloatArray | None) -> float:
         """Return the loss of the newest model under dual weights of cells, or those of the rows: an exact sum."""
         if weights is not None:
-            return float(weights @ self.losses[:, -1])
+            return weighted_sum(weights, self.losses[:, -1])
         return float(sum(self.shards.map(_newest_loss, len(self.answers)))) * MASS_UNIT
 
     def are_all_alike(self) -> bool:
@@ -436,4 +436,4 @@ def _take_in(
 def _newest_loss(shard: Shard, number: int) -> float:
     """Return how much of the rows' present weights the model of the last round fails on, a whole number."""
     is_wrong = (shard[_BITS][:, (number - 1) >> 3] >> np.uint8((number - 1) & 7)) & 1
-    return float(whole_masses(shard[WEIGHTS], 1.0) @ is_wrong)
+    return weighted_sum(whole_masses(shard[WEIGHTS], 1.0), is_wrong)

@@ -82,6 +82,21 @@ def exact_sum(weights: FloatArray) -> float:
     return float(sum(part.sum() for part in exact_parts(weights)))
 
 
+def weighted_sum(weights: FloatArray, values: AnyArray) -> float:
+    """Return ``weights @ values``, of one value for each row, by one thread.
+
+    BLAS shares such a product among threads that then spin for 20 ms, more than a round of boosting takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.solvers.rows import weighted_sum
+    >>> weighted_sum(np.array([0.5, 0.25, 0.25]), np.array([0, 1, 1], dtype=np.uint8))
+    0.5
+    """
+    return float(np.einsum("i,i->", weights, values))
+
+
 PlaceArray = NDArray[np.int32]
 
 _bytes = uint8[::1]
