@@ -1,7 +1,6 @@
 """Ways out of goals that cannot be met: in the order of their cost, with what decisions do there."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -81,11 +80,10 @@ def test_with_a_confidence_the_bound_that_keeps_it_is_named_and_keeps_it(goals):
     model = cp.GoalClassifier([scores], cv="prefit", goals=goals, confidence=0.9)
     with pytest.raises(InfeasibleGoals) as caught:
         model.fit(np.zeros((y.size, 1)), y)
-    (named,) = re.findall(r"with ([^:]*) all goals hold on new rows too, with confidence 0.9\.", str(caught.value))
-    moved = cp.goals.as_goals(named.split(" and "))
-    left = [old for old in model.goals_ if not any(old.with_bound(new.bound) == new for new in moved)]
-    assert len(left) + len(moved) == 2
-    kept = model.rebalance(goals=[*left, *moved])
+    sure = caught.value.sure
+    assert f"with {' and '.join(map(str, sure.values()))} all goals hold on new rows too" in str(caught.value)
+    assert caught.value.as_dict()["sure"] == [{"goal": str(old), "instead": str(new)} for old, new in sure.items()]
+    kept = model.rebalance(goals=[sure.get(goal, goal) for goal in model.goals_])
     assert kept.confidence_ == 0.9
 
 

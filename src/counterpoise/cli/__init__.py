@@ -111,9 +111,13 @@ def _way_out(error: Any, given: Sequence[str]) -> Iterator[str]:
     parse_goal = sys.modules["counterpoise.goals"].parse_goal
     known = [str(parse_goal(text)) for text in given]
     outcomes = [f": {one}" for one in error.outcomes] or [""] * len(error.ways_out)
-    for number, (way, does) in enumerate(zip(error.ways_out, outcomes, strict=True)):
-        place = "as options" if given else "as lines for goals = [...] in the goals file"
-        yield "Or:" if number else f"A way out, {place}:"
+    place = "as options" if given else "as lines for goals = [...] in the goals file"
+    heads = [f"A way out, {place}:", *["Or:"] * len(error.ways_out)][: len(error.ways_out)]
+    ways = [*zip(heads, error.ways_out, outcomes, strict=True)]
+    if error.sure:
+        ways.append(("Or, with room for the confidence:", error.sure, ""))
+    for head, way, does in ways:
+        yield head
         before, after = (f"{_GOAL} ", "") if given else ("", ",")
         for old, new in way.items():
             yield f"    {before}{json.dumps(str(new))}{after}    # instead of {old}{does}"

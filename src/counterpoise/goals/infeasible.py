@@ -66,6 +66,9 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     outcomes : tuple of Outcome
         For each of ``ways_out`` the ``selection_rate``, ``error`` and ``cost`` of the best decisions there, on the
         selection rows; empty where they were not tried.
+    sure : dict from Goal to Goal
+        Goals to replace, with bounds that leave enough room for all goals to hold on new rows with the confidence that
+        was requested; empty where none was, or no such bounds were found.
     kind : str
         What was looked for, such as "single rule".
     hints : tuple of str
@@ -103,6 +106,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         kind: str = ANY_KIND,
         hints: Sequence[str] = (),
         outcomes: Sequence[Outcome] = (),
+        sure: Mapping[Goal, Goal] | None = None,
     ) -> None:
         self.conflict = tuple(conflict)
         self.least_violation = float(least_violation)
@@ -111,9 +115,11 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         self.held_by = dict(held_by or {})
         self.proven = proven
         self.nearest_proven = proven if nearest_proven is None else nearest_proven
-        self.kind, self.hints, self.outcomes = kind, tuple(hints), tuple(outcomes)
+        self.kind, self.hints, self.outcomes, self.sure = kind, tuple(hints), tuple(outcomes), dict(sure or {})
         parts = self.conflict, self.least_violation, self.nearest_bounds, proven, self.joint_bounds, self.held_by
-        super().__init__(*parts, self.nearest_proven, kind, self.hints, self.outcomes)  # as pickle passes them
+        super().__init__(
+            *parts, self.nearest_proven, kind, self.hints, self.outcomes, self.sure
+        )  # as pickle passes them
 
     @property
     def joint_change(self) -> float:
@@ -140,7 +146,9 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
 
     def as_dict(self) -> dict[str, Any]:
         """Return the conflict and the ways out of it as plain texts and numbers, for JSON."""
-        ways = [[{"goal": str(old), "instead": str(new)} for old, new in way.items()] for way in self.ways_out]
+        *ways, sure = (
+            [{"goal": str(old), "instead": str(new)} for old, new in way.items()] for way in [*self.ways_out, self.sure]
+        )
         return {
             "conflict": [str(goal) for goal in self.conflict],
             "least_violation": self.least_violation,
@@ -148,6 +156,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             "nearest_proven": self.nearest_proven,
             "ways_out": ways,
             "outcomes": [one._asdict() for one in self.outcomes],
+            "sure": sure,
             "hints": list(self.hints),
             **({} if self.nearest_top is None else {"nearest_top": self.nearest_top}),
         }

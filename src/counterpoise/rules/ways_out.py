@@ -50,6 +50,7 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     joint: dict[Goal, float] = {}
     together: tuple[Outcome, ...] = ()
     way: Way = {}
+    sure: Way = {}
     if not useful and error.joint_bounds:
         (way,) = InfeasibleGoals(error.conflict, 0.0, joint_bounds=error.joint_bounds).ways_out
         solution = _solved(family, problem, way)
@@ -68,8 +69,8 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     hints.append(f"Without goals the least error is {_outcome(family, problem, plain).error:.1%}.")
     hints += [_how_near(family, problem, goal, solved[goal]) for goal in offered[:1]]
     if problem.confidence is not None:
-        first = {goal: single[goal][goal] for goal in offered[:1]} or way
-        hints.append(_with_confidence(family, problem, first, error.conflict))
+        sure = _sure_way(family, problem, {goal: single[goal][goal] for goal in offered[:1]} or way, error.conflict)
+        hints.append(_with_confidence(problem.confidence, sure))
     return InfeasibleGoals(
         error.conflict,
         error.least_violation,
@@ -81,6 +82,7 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
         error.kind,
         [hint for hint in hints if hint],
         [outcomes[goal] for goal in offered] or together,
+        sure,
     )
 
 
@@ -94,19 +96,23 @@ def _solved(
     return None
 
 
-def _with_confidence(family: Any, problem: Problem, way: Way, conflict: tuple[Goal, ...]) -> str:
-    """Return to where bounds must be moved for all goals to hold on new rows with the confidence.
+def _sure_way(family: Any, problem: Problem, way: Way, conflict: tuple[Goal, ...]) -> Way:
+    """Return to where bounds must be moved for all goals to hold on new rows with the confidence; empty where unknown.
 
     First those of a way out alone, then, as another goal may be what is not sure to hold, all that conflict.
     """
+    alone = _moved_until_sure(family, problem, way)
+    return alone or _moved_until_sure(family, problem, {goal: way.get(goal, goal) for goal in conflict})
+
+
+def _with_confidence(confidence: float | Proof, sure: Way) -> str:
+    """Return that the ways out leave no room for the confidence, and what does."""
     just_met = "Bounds are just met there"
-    found = _moved_until_sure(family, problem, way)
-    found = found or _moved_until_sure(family, problem, {goal: way.get(goal, goal) for goal in conflict})
-    if not found:
+    if not sure:
         return f"{just_met}; loosen them further for margins."
-    confidence = problem.confidence.confidence if isinstance(problem.confidence, Proof) else problem.confidence
-    goals = " and ".join(map(str, found.values()))
-    return f"{just_met}: with {goals} all goals hold on new rows too, with confidence {confidence:g}."
+    level = confidence.confidence if isinstance(confidence, Proof) else confidence
+    goals = " and ".join(map(str, sure.values()))
+    return f"{just_met}: with {goals} all goals hold on new rows too, with confidence {level:g}."
 
 
 def _moved_until_sure(family: Any, problem: Problem, way: Way) -> Way:
