@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse
-from numba import float64, int64, types, uint8, void
+from numba import float64, int64, types, uint8, uint64, void
 from sklearn.utils import check_array
 
 from counterpoise._base.checks import as_numbers, check_count
@@ -84,12 +84,15 @@ _values = types.Array(float64, 2, "C", readonly=True)  # may come from a file ma
 
 @helper
 def _value_bin(value: float, edges: FloatArray) -> int:
-    """Return how many of 255 sorted edges lie below the value; those not in use are infinite."""
-    place = 0
-    for step in (128, 64, 32, 16, 8, 4, 2, 1):
-        if edges[place + step - 1] < value:
-            place += step
-    return place
+    """Return how many of 255 sorted edges lie below the value; those not in use are infinite.
+
+    Without branches, half of which would be guessed wrong: a fifth of the time.
+    """
+    place = uint64(0)
+    for k in range(8):
+        step = uint64(128 >> k)
+        place += step * uint64(edges[place + step - uint64(1)] < value)
+    return int(place)
 
 
 @helper
