@@ -22,8 +22,8 @@ from counterpoise.explorer.conversation import MOST_BYTES, MOST_EXPORTS, Convers
 from counterpoise.explorer.server import FULL, MOST_CLIENTS, MOST_VISITS  # noqa: E402
 from counterpoise.runs import RunFolderError  # noqa: E402
 from counterpoise.runs.decisions import final_estimator  # noqa: E402
-from counterpoise.runs.errors import DONE, SETTINGS  # noqa: E402
 from counterpoise.runs.goals_file import parse_goals_file  # noqa: E402
+from counterpoise.runs.places import DONE, SETTINGS  # noqa: E402
 from tests.explorer.served import HOSTILE, asked, make_run, served  # noqa: E402
 from tests.explorer.sessions import session  # noqa: E402
 

@@ -9,8 +9,7 @@ import pytest
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.persist import watch_changes
 from counterpoise.runs import RunFolderError, fit_run, open_run
-from counterpoise.runs.errors import DONE
-from counterpoise.runs.folder import CHECKPOINT
+from counterpoise.runs.places import CHECKPOINT, DONE
 
 
 def numbers(folder):

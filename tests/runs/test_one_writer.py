@@ -15,8 +15,7 @@ from counterpoise.persist import watch_changes
 from counterpoise.persist.locks import LOCK, FolderInUse, FolderLock
 from counterpoise.report import write_report
 from counterpoise.runs import RunFolderError, fit_run, open_run, predict_run, rebalance_run
-from counterpoise.runs.errors import DONE, SETTINGS
-from counterpoise.runs.folder import CHECKPOINT
+from counterpoise.runs.places import CHECKPOINT, DONE, SETTINGS
 
 POOL = 'name = "pool"\n[[method.models]]\nname = "naive_bayes"\n[[method.models]]\nname = "stump"\n'
 EVERY = 12  # of the places where a fit is killed; with 1, at all of them and by everyone, it takes two minutes

@@ -8,7 +8,7 @@ import pytest
 
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.runs import DataError, GoalsFileError, fit_run, open_run, rebalance_run
-from counterpoise.runs.folder import CHECKPOINT
+from counterpoise.runs.places import CHECKPOINT
 
 N_ROWS = 1500
 GOALS = [

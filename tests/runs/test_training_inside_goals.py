@@ -8,7 +8,7 @@ import pytest
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
 from counterpoise.runs import evaluate_run, fit_run, open_run, predict_run, rebalance_run
-from counterpoise.runs.folder import CHECKPOINT
+from counterpoise.runs.places import CHECKPOINT
 
 GOALS = (
     "recall >= 0.7",

@@ -24,8 +24,7 @@ from counterpoise.persist import watch_changes
 from counterpoise.rules.draws import draws_of
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
 from counterpoise.runs.decisions import final_estimator
-from counterpoise.runs.errors import DONE, SETTINGS
-from counterpoise.runs.folder import KEY
+from counterpoise.runs.places import DONE, KEY, SETTINGS
 
 DATA = 'alpha = 0.5\n[data]\nfiles = "t.csv"\ntarget = "y"\n[method]\n'
 BOOST = DATA + 'name = "adalpboost"\nlearner = {name = "stump"}\nparameters = {n_estimators = 2}\n'

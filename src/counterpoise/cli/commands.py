@@ -11,7 +11,7 @@ from counterpoise import __version__, datasets, explorer, runs
 from counterpoise import report as pages
 from counterpoise.cli import DONE, NOT_MET, OVERVIEW, monitoring, tables
 from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, flowing, write_csv, write_page
-from counterpoise.runs.errors import check_run_folder
+from counterpoise.runs.places import check_place, check_run_folder
 
 app = App(
     name="counterpoise",
@@ -275,8 +275,6 @@ def _explain_batch(
     run: Path, data: Path, row: list[int] | None, options: dict[str, Any], output: Path | None, csv: Csv, shown: Shown
 ) -> None:
     """Print the principal reasons of the adverse decisions about all rows of a table."""
-    from counterpoise.runs.folder import check_place  # noqa: PLC0415
-
     if row:
         raise ValueError("--reasons are of all rows of the table. Leave --row out.")
     if output is not None:
@@ -412,8 +410,6 @@ def compare(*places: Path, prediction: str = "prediction", html: Path | None = N
         Where the table goes as a page.
     """
     if html is not None:
-        from counterpoise.runs.folder import check_place  # noqa: PLC0415
-
         check_place(html, option="--html")
     for place in places:
         if not place.is_file():
@@ -469,8 +465,6 @@ def alternatives(
     table
         Where all numbers go as a CSV file.
     """
-    from counterpoise.runs.folder import check_place  # noqa: PLC0415
-
     for place, option in ((html, "--html"), (table, "--csv")):
         if place is not None:
             check_place(place, option=option)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from counterpoise import runs
 from counterpoise.cli import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read
+from counterpoise.runs.places import MONITOR_PAGE
 
 
 def monitor(
@@ -59,12 +60,11 @@ def monitor(
     strict
         Exit with code 1 where a goal fails.
     """
-    opened = shown.open_run("monitor", run)
-    from counterpoise.report.page import write_page, write_report  # noqa: PLC0415 - heavy: errors come first
-    from counterpoise.runs.folder import MONITOR_PAGE  # noqa: PLC0415
-
     if propose is None and (recent, max_move, churn) != (None, None, None):
         raise ValueError("--recent, --max-move and --churn are for --propose, which names the new run folder.")
+    opened = shown.open_run("monitor", run)
+    from counterpoise.report.page import write_page, write_report  # noqa: PLC0415 - heavy: errors come first
+
     with csv.reading():
         summary = runs.monitor_run(opened, batch, name=name, prediction=prediction, ids=ids, time=time)
     page = write_page(summary, opened.folder / MONITOR_PAGE)

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from counterpoise._base.progress import bar_of_progress, lines_of_progress
 from counterpoise._base.text import plain_values
-from counterpoise.runs.errors import check_data_file, check_run_folder
+from counterpoise.runs.places import check_data_file, check_run_folder
 
 _TABS = {"\\t": "\t", "tab": "\t"}  # as a shell lets them be typed
 

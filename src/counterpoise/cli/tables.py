@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from counterpoise.cli import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, write_csv, write_page
+from counterpoise.runs.places import check_place
 
 Several = Parameter(negative="")
 
@@ -137,10 +138,10 @@ def choose(
         Where the rules go.
     """
     shown.begin("choose", table, goals=goal)
+    _check_page(report, table, output)
     from counterpoise.runs.fitting import report_cautions  # noqa: PLC0415 - heavy: only where the command runs
     from counterpoise.runs.tables import choose_table  # noqa: PLC0415
 
-    _check_page(report, table, output)
     with csv.reading(), report_cautions(shown.say):
         chosen = choose_table(
             table, output, target=target, scores=score, goals=goal, by=by or (), groups=groups or (), baseline=baseline,
@@ -240,13 +241,13 @@ def plan(
             f"and --false-positive-rate; got {'both' if is_assumed else 'neither'}."
         )
     shown.begin("plan", *([] if table is None else [table]), goals=goal)
-    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415
-    from counterpoise.runs.planning import assume, plan_file  # noqa: PLC0415 - heavy: only where the command runs
-
     if curve is not None:
         check_place(curve, read=table, option="--curve")
         if curve.suffix.lower() not in _FIGURES:
             raise ValueError(f"--curve must end with one of {', '.join(_FIGURES)}; got {curve}.")
+    from counterpoise.runs.folder import write_output  # noqa: PLC0415
+    from counterpoise.runs.planning import assume, plan_file  # noqa: PLC0415 - heavy: only where the command runs
+
     options: dict[str, Any] = {"margin": margin, "power": power, "rows": rows, "proof": proof}
     levels = {"confidence": confidence, "audit_confidence": audit_confidence}
     options |= {name: level for name, level in levels.items() if level is not None}
@@ -466,11 +467,10 @@ def _audit_impact(
 ) -> None:
     """Print impact ratios, and write them as CSV and as a page."""
     shown.begin("audit", table)
-    from counterpoise.runs.folder import check_place  # noqa: PLC0415
-    from counterpoise.runs.impact import impact_of_table  # noqa: PLC0415 - heavy: only where the command runs
-
     if output is not None:
         check_place(output, read=table)
+    from counterpoise.runs.impact import impact_of_table  # noqa: PLC0415 - heavy: only where the command runs
+
     options = {name: value for name, value in options.items() if value is not None}
     with csv.reading():
         ratios = impact_of_table(table, prediction=prediction, groups=groups, **options)
@@ -482,8 +482,6 @@ def _check_page(report: Path | None, table: Path, output: Path | None = None) ->
     """Check, before any work is done, that a report can be written, and over nothing that is read or written too."""
     if report is None:
         return
-    from counterpoise.runs.folder import check_place  # noqa: PLC0415 - heavy: only where it is asked for
-
     check_place(report, read=table, option="--report")
     if output is not None and report.resolve() == output.resolve():
         raise ValueError(f"--report and --output must name two files; both name {report}.")

@@ -17,10 +17,10 @@ from counterpoise.rules.scores.table import ScoreTable
 from counterpoise.runs.data import Data, RunRows
 from counterpoise.runs.decisions import final_estimator, has_rules, known_answers, mixes, seen_by_last
 from counterpoise.runs.fitting import piped
-from counterpoise.runs.folder import GOALS as OWN_GOALS
 from counterpoise.runs.folder import Run
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, rewritten
 from counterpoise.runs.methods import kind_of, models_of
+from counterpoise.runs.places import GOALS as OWN_GOALS
 from counterpoise.runs.rebalanced import changed, write_chosen
 from counterpoise.runs.results import TEST
 from counterpoise.runs.use import check_own_data, own_data

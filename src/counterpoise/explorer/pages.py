@@ -18,6 +18,7 @@ from counterpoise.explorer.session import Session
 from counterpoise.explorer.setting import Setting, SettingGoal
 from counterpoise.explorer.source import session_of_model
 from counterpoise.explorer.views import show_view, tail_lines
+from counterpoise.runs.places import check_place
 
 
 def explore_run(
@@ -167,7 +168,7 @@ def write_interactive(run_folder: str | Path, output: str | Path | None = None) 
     Path
         The path of the page. It needs no network, and holds no rows, only sums over groups of ten or more.
     """
-    from counterpoise.runs.folder import check_place, write_output  # noqa: PLC0415 - needs optional packages
+    from counterpoise.runs.folder import write_output  # noqa: PLC0415 - needs optional packages
 
     path = runs.open_run(run_folder).folder / PAGE if output is None else Path(output)
     check_place(path)

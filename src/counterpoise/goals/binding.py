@@ -20,7 +20,6 @@ from functools import reduce, wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
-import scipy  # whose parts load when they are first used
 
 from counterpoise._base.checks import as_numbers, value_range
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
@@ -152,12 +151,14 @@ def bind_rates(rates: Sequence[Linear], views: "Views", names: Sequence[object] 
                 constants[number] += 0.0 if is_direct else float(share.sum())  # 1 - prediction counts
                 entry = number, places, amounts if is_direct else -amounts
                 entries.setdefault(count.rows.name, []).append(entry)
+    import scipy.sparse as sp  # noqa: PLC0415 - slow to import: goals are read without
+
     bound = {}
     for name, parts in entries.items():
         numbers, every_place, every_amount = zip(*parts, strict=True)
         where = np.repeat(numbers, [len(places) for places in every_place]), np.concatenate(every_place)
         shape = len(rates), views.tables[name].n_samples * n_columns
-        bound[name] = scipy.sparse.coo_array((np.concatenate(every_amount), where), shape=shape).tocsr()
+        bound[name] = sp.coo_array((np.concatenate(every_amount), where), shape=shape).tocsr()
         bound[name].eliminate_zeros()
     return BoundRates(constants, bound)
 

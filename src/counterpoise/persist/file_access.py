@@ -16,7 +16,6 @@ all functions that write, remove or lock a file of ours announce it first, so th
 import errno
 import glob
 import os
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -127,7 +126,7 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, private: bool = Fal
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_forgotten(path)
     old_mode = None if private or not path.exists() else path.stat().st_mode & 0o777
-    part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
+    part = path.parent / f".{path.name}.{os.urandom(4).hex()}.part"
     try:
         # The system takes the umask's share of the mode; to read the umask, a program would have to set it.
         mode = _PRIVATE if private or old_mode is not None else NEW_FILE

@@ -39,9 +39,10 @@ from counterpoise.report.wording import count, many, number, percent
 from counterpoise.runs.alternatives import alternatives_run
 from counterpoise.runs.data import Data
 from counterpoise.runs.errors import RunFolderError
-from counterpoise.runs.folder import ENVIRONMENT, GOALS, LOG, Run, read_json
+from counterpoise.runs.folder import Run, read_json
 from counterpoise.runs.goals_file import read_bytes
-from counterpoise.runs.result import RESULT, RunResult
+from counterpoise.runs.places import ENVIRONMENT, GOALS, LOG, RESULT
+from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import FIRST, MIXTURE
 from counterpoise.runs.use import own_data
 

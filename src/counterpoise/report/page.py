@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from counterpoise.auditing.impact import ImpactRatios
-from counterpoise.runs.errors import DONE
-from counterpoise.runs.folder import REPORT, check_place, write_output
-from counterpoise.runs.result import RESULT, RunResult, read_result
+from counterpoise.runs.folder import write_output
+from counterpoise.runs.places import DONE, REPORT, RESULT, check_place
+from counterpoise.runs.result import RunResult, read_result
 
 if TYPE_CHECKING:
     from counterpoise.classifiers.alternatives import Alternatives

@@ -9,8 +9,6 @@ from typing import Any
 from counterpoise._base.text import did_you_mean, load_json, short
 from counterpoise.persist.file_access import read_file
 
-SETTINGS, DONE = "settings.json", "done.json"  # in every run folder; the second is written last
-
 
 class GoalsFileError(ValueError):
     """A goals file that cannot be read or does not fit together; names the file, the key, what was wanted and got."""
@@ -51,27 +49,6 @@ def load_json_file(path: Path, most: int, kind: type[Exception], wrong: str, aft
         raise kind(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, digits without end or lists in lists in lists
         raise kind(f"{path} {wrong} ({short(error)}).{after}") from error
-
-
-def check_run_folder(folder: str | Path) -> Path:
-    """Return a folder that holds a finished run, by the names of its files; commands ask before they load more."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise RunFolderError(f"There is no run folder {folder}. Make one with: counterpoise fit GOALS.")
-    if not (folder / SETTINGS).is_file():
-        raise RunFolderError(f"{folder} is not a run folder: it has no {SETTINGS}.")
-    if not (folder / DONE).is_file():
-        raise RunFolderError(
-            f"The run in {folder} is not finished. Wait until its fit ends, or resume it with: "
-            f"counterpoise fit GOALS --output {folder}."
-        )
-    return folder
-
-
-def check_data_file(path: Path) -> None:
-    """Check that a data file is there; commands ask before they load more."""
-    if not path.exists() and "\0" not in str(path):  # a name that can be of no file is refused where it is opened
-        raise DataError(f"There is no data file {path}.")
 
 
 def check_columns(names: Iterable[str], known: Sequence[str], path: Path, key: str = "") -> None:

@@ -43,16 +43,31 @@ from counterpoise.persist import write_atomically
 from counterpoise.persist.file_access import open_regular, own_file, read_file, step
 from counterpoise.persist.locks import LOCK, FolderInUse, FolderLock
 from counterpoise.rules.draws import check_key, make_key
-from counterpoise.runs.errors import DONE, SETTINGS, DataError, RunFolderError, check_run_folder, load_json_file
+from counterpoise.runs.errors import DataError, RunFolderError, load_json_file
 from counterpoise.runs.methods import split_parameters, training_needs_alpha, trains_inside
-from counterpoise.runs.result import RESULT, RunResult, read_result
+from counterpoise.runs.places import (
+    CHECKPOINT,
+    DONE,
+    ENVIRONMENT,
+    GOALS,
+    KEY,
+    LOG,
+    MODEL,
+    POOL_OUTPUTS,
+    REPORT,
+    RESULT,
+    SETTINGS,
+    check_place,
+    check_run_folder,
+    is_run,
+)
+from counterpoise.runs.result import RunResult, read_result
 from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import RunColumns, RunSettings, is_parquet
 
 if TYPE_CHECKING:
     from counterpoise.runs.summary import RunSummary
 
-KEY = "draws.key"  # hexadecimal digits in one line, for nobody but the owner
 _MOST = 1000  # bytes that are read
 
 
@@ -84,12 +99,6 @@ def _write(path: Path, content: bytes, *, private: bool) -> None:
         raise RunFolderError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
-GOALS, MODEL = "goals.toml", "model.cp"
-ENVIRONMENT, LOG = "environment.json", "log.txt"
-POOL_OUTPUTS = "pool_outputs.cp"  # of the rows of the run, so that no model need predict them again
-MONITOR, MONITOR_LOG = "monitor.json", "monitor.jsonl"  # of batches that came after the run
-_OWN = (GOALS, SETTINGS, MODEL, RESULT, ENVIRONMENT, LOG, DONE, POOL_OUTPUTS, KEY, MONITOR, MONITOR_LOG)
-REPORT, MONITOR_PAGE = "report.html", "monitor.html"
 _WAIT = 10.0  # seconds for others: a process that writes one file, and not a whole run, has done so by then
 
 
@@ -108,25 +117,13 @@ def alone_in(folder: Path, *, wait: float = 0.0) -> Iterator[FolderLock]:
         yield lock
 
 
-def check_place(path: Path, *, read: Path | None = None, option: str = "--output") -> None:
-    """Check, before any work is done for it, that a file can be written at ``path`` and is not the one to be read."""
-    if path.is_dir():
-        raise RunFolderError(f"{path} is a folder; {option} must name a file.")
-    if not path.parent.is_dir():
-        raise RunFolderError(f"There is no folder {path.parent} for {path.name}. Make it first, or name another place.")
-    if path.name in _OWN and _is_run(path.parent):
-        raise RunFolderError(f"{path} is a part of the run itself; {option} must name another file.")
-    if read is not None and path.exists() and read.exists() and path.samefile(read):
-        raise RunFolderError(f"{path} is the data file itself; {option} must name another file.")
-
-
 def write_output(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write an output file of a user, a private one for its owner alone where it is new.
 
     Into a run folder it is written while nobody else writes there.
     """
     check_place(path)
-    with alone_in(path.parent, wait=_WAIT) if _is_run(path.parent) else nullcontext():
+    with alone_in(path.parent, wait=_WAIT) if is_run(path.parent) else nullcontext():
         _write(path, content, private=private and not path.exists())
 
 
@@ -147,10 +144,6 @@ def write_frame(frame: Any, path: Path) -> None:
     write_output(path, buffer.getvalue())
 
 
-def _is_run(folder: Path) -> bool:
-    return (folder / SETTINGS).is_file()
-
-
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Say of errors of the system that a part of a run cannot be written."""
@@ -163,7 +156,6 @@ def writing(path: Path) -> Iterator[None]:
         raise RunFolderError(f"{path} cannot be written: {reason}. Run the same command again to resume.") from error
 
 
-CHECKPOINT = "checkpoint"
 _PART = ".part"  # the ending of what a kill may leave half written or half removed
 _FORMAT = 1
 _MOST_JSON = 1 << 25  # bytes: those of a run with 100,000 columns are a few million

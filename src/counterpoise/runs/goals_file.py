@@ -16,8 +16,9 @@ from pydantic import BaseModel, ValidationError
 
 from counterpoise._base.text import did_you_mean, short
 from counterpoise.persist.file_access import read_file
-from counterpoise.runs.errors import GoalsFileError, check_data_file, listed, twice_in
+from counterpoise.runs.errors import GoalsFileError, listed, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
+from counterpoise.runs.places import check_data_file
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
 from counterpoise.runs.settings import ChangePlan, DataSettings, MethodSettings, RunSettings, data_files, is_parquet
 
@@ -272,21 +273,19 @@ def read_bytes(path: str | Path) -> bytes:
 
 def parse_goals_file(content: bytes, path: Path) -> RunSettings:
     """Check the content of a goals file, which errors call ``path``."""
-    settings = _checked_settings(content, path)
+    settings = _settings_of(content, path)
+    _refuse(_faults(settings), content, path)
     _refuse(((("method", *key), message) for key, message in check_method(settings.method)), content, path)
     return settings
 
 
 def check_goals_file(path: Path) -> None:
     """Check all of a goals file that needs no code of models, and that its data files are there."""
-    for file in data_files(_checked_settings(read_bytes(path), path), path.parent):
-        check_data_file(file)
-
-
-def _checked_settings(content: bytes, path: Path) -> RunSettings:
+    content = read_bytes(path)
     settings = _settings_of(content, path)
+    for file in data_files(settings, path.parent):  # before what reads goals is loaded
+        check_data_file(file)
     _refuse(_faults(settings), content, path)
-    return settings
 
 
 def _refuse(faults: Faults, content: bytes, path: Path) -> None:

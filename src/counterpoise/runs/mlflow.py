@@ -13,9 +13,9 @@ from counterpoise.rules.scores.table import BASELINE
 from counterpoise.runs.data import read_part
 from counterpoise.runs.decisions import final_estimator, has_rules
 from counterpoise.runs.errors import DataError, check_columns
-from counterpoise.runs.folder import GOALS, Run
+from counterpoise.runs.folder import Run
+from counterpoise.runs.places import GOALS, RESULT
 from counterpoise.runs.reading import column_names
-from counterpoise.runs.result import RESULT
 from counterpoise.runs.settings import data_files, written_as
 from counterpoise.runs.use import read_ids
 

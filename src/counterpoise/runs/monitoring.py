@@ -26,9 +26,10 @@ from counterpoise.persist import write_atomically
 from counterpoise.rules.options import STICKY, Deferral, kind_of_decision
 from counterpoise.runs.data import Data, RunRows, labels_of, positive_of, read_part, with_baseline_model
 from counterpoise.runs.decisions import deferral_of, final_estimator, is_drawn, mixes
-from counterpoise.runs.errors import SETTINGS, DataError, RunFolderError, as_data_error, check_columns
-from counterpoise.runs.folder import MONITOR, MONITOR_LOG, Run, alone_in, hash_of, read_json, writing
+from counterpoise.runs.errors import DataError, RunFolderError, as_data_error, check_columns
+from counterpoise.runs.folder import Run, alone_in, hash_of, read_json, writing
 from counterpoise.runs.goals_file import goals_of
+from counterpoise.runs.places import MONITOR, MONITOR_LOG, SETTINGS
 from counterpoise.runs.reading import column_names, read_frame
 from counterpoise.runs.results import TEST
 from counterpoise.runs.settings import RunColumns, written_as

@@ -30,7 +30,8 @@ from counterpoise._base.checks import warn_caller
 from counterpoise._base.text import short
 from counterpoise.goals.terms import text_of
 from counterpoise.persist.file_access import open_regular
-from counterpoise.runs.errors import ColumnError, DataError, check_columns, check_data_file, listed, twice_in
+from counterpoise.runs.errors import ColumnError, DataError, check_columns, listed, twice_in
+from counterpoise.runs.places import check_data_file
 from counterpoise.runs.settings import Written, how_written, is_parquet
 
 SEPARATORS = (";", "\t", "|")  # beside commas

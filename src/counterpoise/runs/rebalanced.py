@@ -12,13 +12,13 @@ from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.draws import make_key, require_draws
 from counterpoise.rules.options import STICKY, Draws, as_groups, kind_of_decision
 from counterpoise.runs.decisions import final_estimator, mixes
-from counterpoise.runs.errors import SETTINGS
 from counterpoise.runs.fit import ignore_event, program
 from counterpoise.runs.fitting import Work, inside_goals, report_cautions
-from counterpoise.runs.folder import CHECKPOINT, GOALS, KEY, Run, Writer, fingerprint, keep_key, read_json
+from counterpoise.runs.folder import Run, Writer, fingerprint, keep_key, read_json
 from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.methods import GOALS as SCORED
 from counterpoise.runs.methods import as_values, defers
+from counterpoise.runs.places import CHECKPOINT, GOALS, KEY, SETTINGS
 from counterpoise.runs.settings import GoalSettings, RunSettings, data_files
 from counterpoise.runs.steps import check_goals, finish
 from counterpoise.runs.use import known_goals, own_data

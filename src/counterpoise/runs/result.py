@@ -42,7 +42,6 @@ from counterpoise.runs.results import (
 )
 
 FORMAT: Final = "counterpoise run result 1"
-RESULT = "result.json"
 _MOST_BYTES = 1 << 28
 _ROUNDING = 1e-9  # part of the largest bound by which two bounds that are one may differ
 _DIGITS = 9  # that count of a tail fraction, however small it is: 0.1 + 0.2 is 0.3

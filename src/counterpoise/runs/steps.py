@@ -30,8 +30,9 @@ from counterpoise.runs.advice import ways_to_hold, ways_to_meet
 from counterpoise.runs.data import Data, RunRows, load_data
 from counterpoise.runs.errors import DataError, RunFolderError, as_data_error
 from counterpoise.runs.evaluate import Evaluation, evaluate
-from counterpoise.runs.folder import CHECKPOINT, MODEL, Fingerprints, Writer, writing
+from counterpoise.runs.folder import Fingerprints, Writer, writing
 from counterpoise.runs.goals_file import goals_of
+from counterpoise.runs.places import CHECKPOINT, MODEL
 from counterpoise.runs.reading import WordsAmongNumbers, collect_warnings
 from counterpoise.runs.results import TEST, TRAIN
 from counterpoise.runs.settings import RunSettings

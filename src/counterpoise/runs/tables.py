@@ -35,7 +35,8 @@ from counterpoise.runs.evaluate import (
     group_results,
     split_result,
 )
-from counterpoise.runs.folder import check_place, write_frame, write_output
+from counterpoise.runs.folder import write_frame, write_output
+from counterpoise.runs.places import check_place
 from counterpoise.runs.reading import column_names, is_text, read_column, read_frame, read_usable
 from counterpoise.runs.result import DeferralResult, ObjectiveResult, RuleResult, RunResult
 from counterpoise.runs.results import MIXTURE, TEST, TRAIN

@@ -33,7 +33,6 @@ from counterpoise.rules.scores.table import BASELINE
 from counterpoise.runs.data import Data, RunRows, extra_parts, load_data, positive_of, read_part, with_baseline_model
 from counterpoise.runs.decisions import decision_inputs, final_estimator, has_rules, mixes, seen_by_last, some_rows
 from counterpoise.runs.errors import (
-    SETTINGS,
     DataError,
     RunFolderError,
     as_data_error,
@@ -42,8 +41,9 @@ from counterpoise.runs.errors import (
     refuse_foreign,
 )
 from counterpoise.runs.evaluate import Evaluation, goal_results, split_result
-from counterpoise.runs.folder import Run, check_place, fingerprint, read_json, write_frame
+from counterpoise.runs.folder import Run, fingerprint, read_json, write_frame
 from counterpoise.runs.goals_file import goals_of
+from counterpoise.runs.places import SETTINGS, check_place
 from counterpoise.runs.reading import column_names, read_column
 from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import TEST, TRAIN
