@@ -1,8 +1,4 @@
-"""The command line: parse, call one function, print.
-
-Exit codes: 0 done; 1 the goals cannot be met together, or were not met and ``--strict`` asked for it; 2 bad input;
-130 stopped by Ctrl-C.
-"""
+"""The command line: parse, call one function, print."""
 
 import errno
 import importlib
@@ -14,16 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-DONE, NOT_MET, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-_NO_READER = 141  # what a shell shows for a program that ended because nobody read on
+from counterpoise.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, NO_READER, NOT_MET, OVERVIEW
+
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
 _IMPORT, _GOAL = "--import", "--goal"
 _LONGEST = 10_000  # characters: a name in a hostile file may have a million
 _INSTALL = "pip install"
 _EXPECTED = (ValueError, TypeError, OSError, ImportError)
-
-# Text, and not made of the commands: those, and what parses them, take longer to load than all of this to read.
-OVERVIEW = Path(__file__).with_name("overview.txt").read_text(encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # as in: counterpoise data list | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
-        return _NO_READER
+        return NO_READER
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise

@@ -9,7 +9,8 @@ from cyclopts import App, Parameter
 
 from counterpoise import __version__, datasets, explorer, runs
 from counterpoise import report as pages
-from counterpoise.cli import DONE, NOT_MET, OVERVIEW, monitoring, tables
+from counterpoise.cli import monitoring, tables
+from counterpoise.cli.exit_codes import DONE, NOT_MET, OVERVIEW
 from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, flowing, write_csv, write_page
 from counterpoise.runs.places import check_place, check_run_folder
 

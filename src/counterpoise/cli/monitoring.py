@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from counterpoise import runs
-from counterpoise.cli import DONE, NOT_MET
+from counterpoise.cli.exit_codes import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, USUAL, Flag, Out, Read
 from counterpoise.runs.places import MONITOR_PAGE
 

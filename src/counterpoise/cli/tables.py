@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from counterpoise.cli import DONE, NOT_MET
+from counterpoise.cli.exit_codes import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, write_csv, write_page
 from counterpoise.runs.places import check_place
 
