@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Where the plain package is the large build for GPUs, name the one for processors as PyTorch's own pages say.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-all drill test-networks test-lowest lock lint docs bench bench-full reproduce wheel-test changelog release-check known-faults fuzz clean
+.PHONY: help demo test test-all drill test-networks test-lowest lock lint size docs bench bench-full reproduce wheel-test changelog release-check known-faults fuzz clean
 
 help:
 	@echo "make demo        a whole story on made-up loans, whose truth is known; ends with a report"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
 	@echo "make drill       random sequences of calls and commands, some of them killed, for a minute: make drill SECONDS=3600"
 	@echo "make lint        ruff, mypy, import contracts"
+	@echo "make size        code lines, files, functions and the wheel, beside what is asked of them"
 	@echo "make docs        build the documentation site into build/docs, with warnings as errors"
 	@echo "make bench       quick benchmarks against peers; make bench-full: all sizes in 25 minutes, and docs/results/benchmarks.md"
 	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
@@ -81,6 +82,12 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# How large the package is, beside what is asked of it.
+size: .venv/installed
+	rm -rf build/size
+	$(BIN)/python -m build --wheel --outdir build/size . >/dev/null
+	$(BIN)/python tools/size.py --wheel build/size/*.whl
 
 .venv/installed-docs: .venv/installed
 	$(BIN)/python $(PIP) --quiet $(LOCK) --group docs
