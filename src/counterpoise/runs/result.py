@@ -15,6 +15,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainSerializer,
     ValidationError,
     WithJsonSchema,
@@ -69,7 +70,7 @@ class _Part(BaseModel):
 class TailLoss(_Part):
     """The loss of the worst-off fraction of the rows, and the same once decisions are drawn."""
 
-    alpha: float
+    alpha: float = Field(gt=0, le=1)
     value: Number
     realised: Number = math.nan
     high: Number = math.nan  # of new rows, with a confidence of 0.95 whatever their number: at the alpha of the run
@@ -88,7 +89,7 @@ class SplitLosses(_Part):
         """Return the loss of a tail; NaN where it was not measured."""
         wanted = "" if alpha is None else f"{alpha:.{_DIGITS}g}"
         matches = (one for one in self.tails if f"{one.alpha:.{_DIGITS}g}" == wanted)
-        return next(matches, TailLoss(alpha=math.nan, value=math.nan))
+        return next(matches, TailLoss(alpha=1.0, value=math.nan))
 
 
 class SplitResult(_Part):
