@@ -409,8 +409,8 @@ def test_a_folder_that_is_no_run_is_named(tmp_path, run_folder):
             "damaged at 'splits.test.rows'",
         ),
         (
-            '{"format": "counterpoise run result 1", "splits": {"a": {"losses": {"mixture": {"tails": [{"alpha": 0}]}}}}}',
-            "damaged at 'splits.a.losses.mixture.tails.0.alpha': Input should be greater than 0",
+            '{"format": "counterpoise run result 1", "splits": {"": {"losses": {"average": {"tails":[{"alpha":0}]}}}}}',
+            "damaged at 'splits..losses.average.tails.0.alpha': Input should be greater than 0",
         ),
         ('{"format": "counterpoise run result 1", "surprise": 1}', "damaged at 'surprise'"),
         ("[" * 100_000, "must hold the result of a run; it is not valid JSON"),
