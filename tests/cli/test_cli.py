@@ -1,6 +1,7 @@
 """The command line: help that reads like documentation, errors without a traceback, output for scripts."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -104,6 +105,15 @@ def test_help_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("policy", [None, "active"])
+def test_waiting_threads_sleep_unless_another_policy_is_set(policy, monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", policy or "")
+    if policy is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    assert main(["--version"]) == 0
+    assert os.environ["OMP_WAIT_POLICY"] == (policy or "passive")
 
 
 @pytest.mark.parametrize(("closed", "code"), [("--help >&-", 0), ("--help >&- 2>&-", 0), ("bogus >&- 2>&-", 2)])
