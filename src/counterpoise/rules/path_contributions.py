@@ -65,16 +65,16 @@ def _places_of_features(model: Any) -> AnyArray:
 
 def _changes_to_nodes(nodes: Any, places: AnyArray) -> FloatArray:
     """Return what each feature, and last the root, adds on the way to each node of a tree."""
-    left, right, counts = nodes["left"], nodes["right"], nodes["count"].astype(np.float64)
-    inner = np.flatnonzero(nodes["is_leaf"] == 0)
-    means = nodes["value"].copy()
-    for node in inner[::-1].tolist():  # children come behind their parents
-        pair = [left[node], right[node]]
-        means[node] = counts[pair] @ means[pair] / counts[pair].sum()
+    left, right, counts = nodes["left"].tolist(), nodes["right"].tolist(), nodes["count"].tolist()
+    means, inner = nodes["value"].tolist(), np.flatnonzero(nodes["is_leaf"] == 0).tolist()
+    for node in inner[::-1]:  # children come behind their parents
+        one, other = left[node], right[node]
+        means[node] = (counts[one] * means[one] + counts[other] * means[other]) / (counts[one] + counts[other])
     changes = np.zeros((len(nodes), places.size + 1))
     changes[0, -1] = means[0]
-    for node in inner.tolist():
+    features = places[nodes["feature_idx"][inner]].tolist()
+    for node, feature in zip(inner, features, strict=True):
         for child in (left[node], right[node]):
             changes[child] = changes[node]
-            changes[child, places[nodes["feature_idx"][node]]] += means[child] - means[node]
+            changes[child, feature] += means[child] - means[node]
     return changes
