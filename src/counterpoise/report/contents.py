@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -75,8 +76,9 @@ def _format_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+@cache
 def page_environment() -> Environment:
-    """Return what fills the templates of pages."""
+    """Return what fills the templates of pages; each is compiled once."""
     environment = Environment(
         loader=PackageLoader("counterpoise.report", "."),
         autoescape=True,

@@ -50,13 +50,18 @@ def draw(name: str, title: str, message: str, fill: Callable[[Any], None], *, he
     height : float
         In inches.
     """
-    from matplotlib.figure import Figure  # noqa: PLC0415 - heavy, and optional
+    from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415 - heavy, and optional
+    from matplotlib.figure import Figure  # noqa: PLC0415
 
     with _plain_style():
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        fill(figure.subplots())
+        axes = figure.subplots()
+        fill(axes)
+        for patch in (figure.patch, axes.patch):
+            patch.set(facecolor="none", edgecolor="none")
         stream = io.StringIO()
-        figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        # Not by savefig, which draws each figure twice: the first time into nothing, for its layout.
+        FigureCanvasSVG(figure).print_svg(stream, metadata={"Date": None, "Creator": None})
     body = stream.getvalue().partition("</metadata>")[2].rpartition("</svg>")[0]
     body = re.sub(r"<style.*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r"\s*\n\s*", " ", body).strip()
