@@ -7,6 +7,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from tools.size import circle
@@ -39,13 +40,19 @@ TEXTS = [
 MOST_PRIVATE_READS = 10  # lines of the package that read a private attribute of another object
 
 
+@cache
+def tree_of(path):
+    """Return the parsed file; parsing all of them takes two seconds."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def test_no_files_import_each_other_in_a_circle():
-    assert not circle({path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES})
+    assert not circle({path: tree_of(path) for path in FILES})
 
 
 def class_names():
     """Return how often each name of a class occurs in the package."""
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in FILES)
+    trees = map(tree_of, FILES)
     return Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 
@@ -93,7 +100,7 @@ def place_of(name):
 def names_in(path):
     """Return the functions, classes, methods and constants that a file defines."""
     names = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in tree_of(path).body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             names.add(node.name)
             inner = (one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
