@@ -33,6 +33,14 @@ if find_spec("mlflow") is None or find_spec("onnxruntime") is None:
     collect_ignore_glob.append("docs/guide/fits_in.md")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Ignore cautions that small tests end with; what they say has tests of its own.
+
+    Not in pyproject.toml: pytest would import the package, and NumPy with all its threads, before this file.
+    """
+    config.addinivalue_line("filterwarnings", "ignore::counterpoise.rules.cautions.Caution")
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Take one worker more than there are processors with slow tests, some of which wait for processes and timeouts."""
     return (os.cpu_count() or 1) + (config.option.markexpr != "not slow")

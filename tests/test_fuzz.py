@@ -34,7 +34,7 @@ from tools.fuzz import (
 def test_changed_inputs_are_read_or_refused(tmp_path):
     for name, reader in readers(tmp_path).items():
         assert {outcome(reader, data, np.inf) for data in reader.valid} == {"read"}, name
-        n_inputs = {"monitor file": 40, "message": 40, "result": 40, "report": 16}.get(name, 200)
+        n_inputs = {"checkpoint": 80, "monitor file": 40, "message": 40, "result": 40, "report": 6}.get(name, 200)
         counts, wrong = fuzz(reader, 0, range(n_inputs), np.inf)
         assert not wrong, name
         assert counts["refused"] > n_inputs // 20, name

@@ -1,5 +1,7 @@
 """The engines over which every test of a sharded algorithm runs, and rows cut into shards."""
 
+import logging
+import multiprocessing
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -26,6 +28,24 @@ def dask_client():
 
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
     return Client(cluster)
+
+
+@contextmanager
+def dask_processes(n_workers):
+    """Yield the client of a cluster of processes, forked from one that has loaded what each would load for a second."""
+    import dask  # noqa: PLC0415 - optional
+    from distributed import Client, LocalCluster  # noqa: PLC0415
+    from distributed.utils import get_mp_context  # noqa: PLC0415
+
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    with dask.config.set({"distributed.worker.multiprocessing-method": method}):
+        if method == "forkserver":
+            get_mp_context().set_forkserver_preload(["distributed", "counterpoise.distributed.boosting"])
+        cluster = LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+        )
+        with cluster, Client(cluster) as client:
+            yield client
 
 
 ENGINES = {"threads": LocalShards, "processes": partial(ProcessShards, n_processes=1)}  # as starting one takes a second

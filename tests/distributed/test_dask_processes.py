@@ -6,11 +6,12 @@ import signal
 import numpy as np
 import pandas as pd
 import pytest
+from engines import dask_processes
 
 from counterpoise.distributed import DaskAdaLPBoostClassifier, DaskGoalClassifier
 from counterpoise.learners import HistogramTree
 
-distributed = pytest.importorskip("dask.distributed")
+pytest.importorskip("dask.distributed")
 pytest.importorskip("lightgbm")
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of Dask are not ours
@@ -25,8 +26,7 @@ PARITY = "abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02"
 
 @pytest.fixture(scope="module")
 def client():
-    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+    with dask_processes(2) as client:
         yield client
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from engines import cut, dask_client
+from engines import cut, dask_client, dask_processes
 
 from counterpoise._base.shards import total
 from counterpoise.distributed.collections import RowCollections, partitions_of
@@ -73,8 +73,7 @@ def _broken():
 @pytest.fixture(scope="module")
 def processes():
     """A cluster of processes: one for each that is killed, as Dask may fail to replace one that dies as it starts."""
-    cluster = distributed.LocalCluster(n_workers=4, threads_per_worker=1, **QUIET)
-    with cluster, distributed.Client(cluster) as client:
+    with dask_processes(4) as client:
         yield client
 
 

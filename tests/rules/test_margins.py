@@ -74,16 +74,10 @@ def share_that_holds(n_draws, n_rows, confidence):
 
 @pytest.mark.slow
 def test_goals_with_margins_hold_on_the_population_as_often_as_was_asked_for():
-    plain, safe, reached = share_that_holds(50, 4000, 0.9)
+    plain, safe, reached = share_that_holds(30, 4000, 0.9)
     assert plain < 0.6
     assert reached > 0.7
-    assert 0.9 - 3.5 * np.sqrt(0.09 / 50) < safe <= 1
-
-
-@pytest.mark.slow
-def test_a_few_draws_hold_with_margins_where_most_fail_without():
-    plain, safe, _ = share_that_holds(8, 4000, 0.9)
-    assert safe > plain
+    assert 0.9 - 3 * np.sqrt(0.09 / 30) < safe <= 1
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])

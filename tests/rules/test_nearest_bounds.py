@@ -23,7 +23,7 @@ from counterpoise.rules.program import Program, mean_objective
 from counterpoise.rules.scores.conflicts import find_nearest_bound
 from counterpoise.rules.scores.family import CutFamily
 
-N_PROBLEMS = 300
+N_PROBLEMS = 160
 EXACT = 2e-6  # a bound is offered with room of up to 1e-6, for what a solver may have missed by
 
 
@@ -48,7 +48,7 @@ def test_the_nearest_bound_of_a_ratio_is_that_of_a_program_over_every_pair_of_th
         limit, truth = problem.limits[0], nearest_by_highs(problem, 0)  # the first goal is on a ratio
         if truth is None:  # the others conflict by themselves, or leave no denominator
             n_none += 1
-            if n_none % 10 == 0:
+            if n_none % 5 == 0:
                 assert searched(problem, 0).bound is None
             continue
         tighter = problem.with_bound(0, float(truth - limit.sign * (0.02 + 0.05 * (n_bounds % 5))))
@@ -108,7 +108,7 @@ def test_the_least_joint_change_is_that_of_a_program_over_every_rule():
 @pytest.mark.slow
 def test_the_nearest_bound_of_a_ratio_is_that_of_a_program_over_all_models_of_a_pool():
     worst, n_bounds = 0.0, 0
-    for seed in range(25):
+    for seed in range(12):
         pool, limits = random_pool(seed)
         with pytest.raises(InfeasibleGoals) as caught:
             pool.fit([limit.text for limit in limits])
@@ -120,7 +120,7 @@ def test_the_nearest_bound_of_a_ratio_is_that_of_a_program_over_all_models_of_a_
                 n_bounds + 1,
             )
     assert worst <= EXACT
-    assert n_bounds > 25
+    assert n_bounds > 12
 
 
 def test_bounds_of_a_search_are_not_called_proven():
