@@ -443,3 +443,23 @@ def test_several_groups_are_tightened_as_the_one_that_needs_most(sense):
     together = tighten(f"every_group(recall, by=group) {sense}", table, classes=[0, 1]).bound
     assert together == pytest.approx(each[2])
     assert (each[2] > each[0] > 0.6) if sense.startswith(">=") else (each[2] < each[0] < 0.6)
+
+
+@pytest.mark.parametrize(
+    ("goal", "predictions"),
+    [
+        ("min_ratio(recall, by=group) >= 0.8", [0, 0, 0, 0]),  # all rates are 0
+        ("recall(group=a) / recall(group=b) >= 0.8", [0, 0, 0, 0]),
+        ("min_ratio(precision, by=group) >= 0.8", [1, 1, 0, 0]),  # of one group nobody is accepted
+        ("max_difference(precision, by=group) <= 0.1", [1, 1, 0, 0]),
+    ],
+)
+def test_an_audit_says_that_a_ratio_divides_nothing_by_nothing(goal, predictions):
+    columns = {"sensitive_features": {"group": list("aabb")}, "classes": [0, 1]}
+    (audited,) = audit([goal], predictions, [1, 0, 1, 0], **columns)
+    assert np.isnan(audited.estimate)
+    assert audited.verdict == "undecided"
+    assert "divides 0 by 0" in audited.note
+    (audited,) = audit([goal], [1, 0, 1, 0], [1, 0, 1, 0], **columns)
+    assert audited.low <= audited.estimate <= audited.high
+    assert "divides 0 by 0" not in audited.note

@@ -47,6 +47,7 @@ _CONFIDENCE = 0.95
 _PLAIN = 0.01, 1e6  # sizes of what a goal bounds that four decimals show well
 _KINDS = ("labels", "probabilities")  # of predictions
 _HIDDEN = "it depends on labels that are not known; low and high hold whatever these are"
+_UNDEFINED = "on these rows it divides 0 by 0, so there is no estimate; low and high are of the population"
 _ROUNDING = 1e-9  # part of the bound, or of the goal's scale, by which sums that are not exact may seem outside of it
 
 
@@ -69,7 +70,10 @@ class GoalAudit(NamedTuple):
 
     @property
     def has_estimate(self) -> bool:
-        """Return whether there is an estimate: the rows hold some that each rate of the goal counts."""
+        """Return whether the rows hold some that each rate of the goal counts.
+
+        Then there is an estimate, unless ``note`` says that labels are not known, or that a ratio divides 0 by 0.
+        """
         return bool(self.counts)
 
     @property
@@ -533,7 +537,8 @@ def _audit_goal(
     short = (shortage(part, one, risk) for part, one in plain if verdict == UNDECIDED and not quick)
     limits = ((name, prepared.views.table(name).largest_weight) for name in goal.datasets)
     largest = tuple((name, most) for name, most in limits if most is not None)
-    note = next(filter(None, (*reasons, *short)), "")
+    undefined = _UNDEFINED if math.isnan(estimate) else ""
+    note = next(filter(None, (*reasons, *short, undefined)), "")
     at = "" if hidden else goal.worst_part(worst, estimate, views)
     amounts = {column: views.table(name).largest_amount(column, name) for name, column in _valued(parts)}
     row = GoalAudit(goal, estimate, *bounds, goal.bound, margin, verdict, tuple(counts), note, largest, at, left_out)

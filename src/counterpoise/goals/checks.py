@@ -11,7 +11,7 @@ class GoalCheck(NamedTuple):
     """How a goal fares on given predictions."""
 
     goal: Any  # a Goal
-    value: float  # of the left side
+    value: float  # of the left side; NaN where it divides 0 by 0
     bound: float  # the value of the right side
     violation: float  # by how much the value misses the bound, 0 where the goal holds; NaN where there are no such rows
     holds: bool
@@ -27,7 +27,8 @@ class GoalCheck(NamedTuple):
         at = f": {self.worst}" if self.worst else ""
         ramp = "" if self.ramp is None else f"; ramp rates {self.ramp.value:.4g}, bound {self.ramp.bound:.4g}"
         small = f"; left out: {', '.join(self.left_out)}" if self.left_out else ""
-        return f"{self.goal}: {verdict} ({self.value:.4g}, bound {self.bound:.4g}{at}{ramp}{small})"
+        value = "0 / 0" if math.isnan(self.value) else f"{self.value:.4g}"
+        return f"{self.goal}: {verdict} ({value}, bound {self.bound:.4g}{at}{ramp}{small})"
 
 
 def check_part(part: Any, prepared: PreparedPredictions) -> GoalCheck:

@@ -294,7 +294,7 @@ def _standing(audit: GoalAudit, *, is_whole: bool = True) -> result.SplitStandin
         return result.SplitStanding(estimate=audit.estimate, violation=audit.violation)
     parts = ("estimate", "low", "high", "bound", "margin", "verdict", "violation")
     fields = {part: getattr(audit, part) for part in parts} | {"rows": sum(count for _, count in audit.counts)}
-    note = "" if audit.has_estimate else audit.note
+    note = audit.note if math.isnan(audit.estimate) else ""
     return result.SplitStanding(**fields, note=note, left_out=list(audit.left_out))
 
 
