@@ -61,7 +61,7 @@ def draw(name: str, title: str, message: str, fill: Callable[[Any], None], *, he
             patch.set(facecolor="none", edgecolor="none")
         stream = io.StringIO()
         # Not by savefig, which draws each figure twice: the first time into nothing, for its layout.
-        FigureCanvasSVG(figure).print_svg(stream, metadata={"Date": None, "Creator": None})
+        FigureCanvasSVG(figure).print_svg(stream, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
     body = stream.getvalue().partition("</metadata>")[2].rpartition("</svg>")[0]
     body = re.sub(r"<style.*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
     body = re.sub(r"\s*\n\s*", " ", body).strip()
