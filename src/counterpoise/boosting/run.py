@@ -39,6 +39,7 @@ from counterpoise.rules.choosing import MIXTURES, Problem
 from counterpoise.rules.draws import make_key
 from counterpoise.rules.options import kind_of_decision
 from counterpoise.rules.pool import predict_codes
+from counterpoise.rules.program import NoMixture
 from counterpoise.theory.risks import Mean
 
 BUDGET = 0.03  # by default: what the tail may cost on average
@@ -210,10 +211,10 @@ class BoostingRun:
             return self.data.least_value(self.history, in_own_units(problem_of_patience(self.problem)))
         if self.data.held_out is None:
             return program.standing.value / program.size
-        problem = in_own_units(self.problem._replace(budget=None))
+        problem = in_own_units(self.problem._replace(budget=None, explains=False))
         try:
             return self.data.least_value(self.history, problem) / problem.objective.size
-        except InfeasibleGoals:
+        except (InfeasibleGoals, NoMixture):
             return np.inf
 
     @property

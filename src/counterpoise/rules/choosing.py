@@ -359,6 +359,7 @@ class Problem(NamedTuple):
     confidence: float | Proof | None = None  # with which goals hold together on new rows; None: no margins
     tol: float = TOL  # the gap that is good enough
     fewest_draws: bool = False  # whether to look for a mixture of models that draws for fewer rows at no more risk
+    explains: bool = True  # else NoMixture is raised in place of InfeasibleGoals, whose bounds take a while to find
 
     @property
     def alpha(self) -> float | None:
@@ -503,13 +504,13 @@ def choose_nearest(selection: Selection, problem: Problem) -> Choice:
 def choose_or_nearest(selection: Selection, problem: Problem) -> Choice:
     """Choose the mixture, or the one that misses the goals least where none meets them."""
     try:
-        return choose_mixture(selection, problem)
-    except InfeasibleGoals:
+        return choose_mixture(selection, problem._replace(explains=False))
+    except (InfeasibleGoals, NoMixture):
         return choose_nearest(selection, problem)
 
 
 def choose_mixture(selection: Selection, problem: Problem, losses: Any = None) -> Choice:
-    """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals.
+    """Choose the mixture, or raise ``InfeasibleGoals``, or ``NoMixture``, where none meets the goals.
 
     ``losses`` are those that a tail is minimised over, where the selection does not hold them.
     """
@@ -517,26 +518,27 @@ def choose_mixture(selection: Selection, problem: Problem, losses: Any = None) -
     if problem.mixture != "optimal":  # a named mixture has no budget
         value = partial(value_of_mixture, program.objective)
         return choice_by_name(problem, selection.losses.shape[1], value)
-    limits, _ = with_budget(program.family, program.limits, problem.budget)
+    limits, _ = with_budget(program.family, program.limits, problem.budget, explains=problem.explains)
     program = program._replace(limits=limits)
     if losses is not None:
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
-        choice = solve_program(program._replace(objective=Objective(losses, problem.objective)))
+        program = program._replace(objective=Objective(losses, problem.objective))
+        choice = solve_program(program, explains=problem.explains)
     elif problem.max_models is None and problem.fewest_draws and not program.spreads:
-        choice = _choose_fewest_draws(program, problem.tol)
+        choice = _choose_fewest_draws(program, problem.tol, explains=problem.explains)
     elif problem.max_models is None:
-        choice = solve_program(program, problem.tol)
+        choice = solve_program(program, problem.tol, explains=problem.explains)
     else:
         choice = choose_few(program, problem.max_models)
     return choice._replace(multipliers=choice.multipliers[: len(problem.goals)])  # without that of a budget
 
 
-def _choose_fewest_draws(program: Program, tol: float) -> Choice:
-    """Return a best mixture of models that leaves few rows to a draw, or raise ``InfeasibleGoals``."""
+def _choose_fewest_draws(program: Program, tol: float, *, explains: bool) -> Choice:
+    """Return a best mixture of models that leaves few rows to a draw, or raise as ``solve_program`` does."""
     program = with_repeated_losses(program)
     losses = program.objective.losses
     with closing(losses) if isinstance(losses, RepeatedLosses) else nullcontext():
-        return with_fewest_draws(program, solve_program(program, tol))
+        return with_fewest_draws(program, solve_program(program, tol, explains=explains))
 
 
 def with_repeated_losses(program: Program) -> Program:
@@ -550,9 +552,9 @@ def with_repeated_losses(program: Program) -> Program:
     return program._replace(objective=program.objective._replace(losses=RepeatedLosses(*losses)))
 
 
-def solve_program(program: Program, tol: float = TOL) -> Choice:
-    """Return the best mixture of models, or raise ``InfeasibleGoals``."""
-    return program.family.choice(program, program.solve(tol, explains=True))  # type: ignore[no-any-return]
+def solve_program(program: Program, tol: float = TOL, *, explains: bool = True) -> Choice:
+    """Return the best mixture of models, or raise ``InfeasibleGoals``; ``NoMixture`` unless it explains."""
+    return program.family.choice(program, program.solve(tol, explains=explains))  # type: ignore[no-any-return]
 
 
 def choice_by_name(problem: Problem, n_models: int, value: Callable[[FloatArray], float]) -> Choice:
@@ -614,8 +616,8 @@ def _choose_among(program: Program, models: IntArray) -> Choice | None:
     limits = None if program.limits is None else program.limits.only(models)
     objective = program.objective._replace(losses=Matrix(losses[:, models], weight))
     try:
-        choice = solve_program(program._replace(objective=objective, limits=limits))
-    except InfeasibleGoals:
+        choice = solve_program(program._replace(objective=objective, limits=limits), explains=False)
+    except NoMixture:
         return None
     mixture = np.zeros(losses.shape[1])
     mixture[models] = choice.mixture

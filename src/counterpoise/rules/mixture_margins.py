@@ -42,6 +42,7 @@ from counterpoise.rules.margins import (
     why_no_margin,
 )
 from counterpoise.rules.options import Proof
+from counterpoise.rules.program import NoMixture
 from counterpoise.rules.proving import GoalProof, Traced, prove, without_proof
 from counterpoise.rules.rule_table import NO_FAILURES, part_of_rows, tangent
 
@@ -153,8 +154,8 @@ class _Tightened(NamedTuple):
         if any(goal.compares_ratios and not 0.0 <= goal.bound <= 1.0 for goal in goals):  # not to be searched for
             return None
         try:
-            return self.family.solve(self.problem._replace(goals=goals))
-        except (InfeasibleGoals, NoRows):
+            return self.family.solve(self.problem._replace(goals=goals, explains=False))
+        except (InfeasibleGoals, NoMixture, NoRows):
             return None
 
     def most_target(self) -> float:

@@ -312,7 +312,8 @@ def with_budget(
 
 
 def choose(family: Any, problem: Any, tol: float | None = None) -> Choice:
-    """Return the best mixture of a family's rules for a problem, or raise ``InfeasibleGoals``."""
-    limits, start = with_budget(family, family.limits(problem.goals), problem.budget)
+    """Return the best mixture of a family's rules for a problem, or raise ``InfeasibleGoals``, or ``NoMixture``."""
+    limits, start = with_budget(family, family.limits(problem.goals), problem.budget, explains=problem.explains)
     program = build_program(family, problem.objective, limits)
-    return family.choice(program, program.solve(problem.tol if tol is None else tol, start, explains=True))  # type: ignore[no-any-return]
+    optimum = program.solve(problem.tol if tol is None else tol, start, explains=problem.explains)
+    return family.choice(program, optimum)  # type: ignore[no-any-return]
