@@ -191,15 +191,15 @@ def test_rules_of_three_classes_are_planned():
 @pytest.mark.parametrize("confidence", [0.9, cp.Proof(0.9)])
 def test_the_margin_of_class_rules_is_that_of_fits_on_as_many_rows(confidence):
     goal, planned, fitted = "recall(of=2) >= 0.75", [], []
-    for seed in range(4):
+    for seed in range(3):
         (point,) = cp.plan(goal, *drawn_of_three(2000, seed), rows=[2000], confidence=confidence).points
         planned.append(point.margins[0].margin)
-    for seed in range(10):
+    for seed in range(6):
         y, chances = drawn_of_three(2000, 100 + seed)
         model = cp.GoalClassifier([chances], cv="prefit", goals=[goal], confidence=confidence).fit(chances, y)
         if model.confidence_ is not None:
             fitted.append(model.margins_[0].value - 0.75)
-    assert len(fitted) >= 8
+    assert len(fitted) >= 5
     assert np.mean(planned) == pytest.approx(np.mean(fitted), rel=0.3)
 
 

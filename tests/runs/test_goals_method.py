@@ -14,7 +14,7 @@ from counterpoise.runs import DataError, fit_run, monitor_run, open_run, predict
 from counterpoise.runs.data import load_data
 from tests.inside import kept_scores, kept_table
 
-N_ROWS = 2000
+N_ROWS = 1200
 FILE = """
 seed = 1
 goals = [{goals}]

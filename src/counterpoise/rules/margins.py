@@ -414,12 +414,15 @@ def normal_draws(covariance: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     points = qmc.Sobol(max(n_goals, 1), seed=0).random(_N_DRAWS)[:, :n_goals]
-    return np.asarray(ndtri(np.clip(points, _TINY, 1 - _TINY)) @ root.T)
+    return np.asarray(ndtri(np.clip(points, _TINY, 1 - _TINY)) @ root.T, order="F")  # looked at by column
 
 
 def share_inside(draws: FloatArray, most: FloatArray) -> float:
     """Return the probability that all goals hold; where draws are too few to tell, what each risks is added up."""
-    share = float((draws <= most).all(axis=1).mean())
+    inside = np.ones(len(draws), dtype=bool)
+    for column, bound in zip(draws.T, most, strict=True):  # a fifth of the time of all(axis=1) over few columns
+        inside &= column <= bound
+    share = float(np.count_nonzero(inside) / len(draws))
     return share if share < 1.0 - _TOLD_APART / len(draws) else float(1.0 - ndtr(-most).sum())
 
 
