@@ -1,5 +1,6 @@
 """Every option of a command reaches the function that does the work, as it was given."""
 
+import shlex
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,7 +9,8 @@ import pytest
 from counterpoise import runs
 from counterpoise.cli import main
 from counterpoise.cli.printing import Shown
-from counterpoise.runs import goals_file, tables, use
+from counterpoise.runs import RunSettings, goals_file, tables, use
+from counterpoise.runs.rebalanced import changed, command_for
 
 
 @pytest.fixture
@@ -65,6 +67,39 @@ def test_rebalance(asked, options, named):
     given, kept = asked("rebalance_run", ["rebalance", "run", "-o", "new", *options])
     assert given == ["run"]
     assert kept == {**NOTHING, **named, "output": Path("new")}
+
+
+@pytest.mark.parametrize("proof", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "--alpha 0.2 --budget 0.05 --decision sticky",
+        "--objective 'KL(0.1)'",
+        "--by sex --by age",
+        "--by ''",
+        "--defer-cost 0.3",
+        "--defer-cost never",
+        "--confidence none --no-proof",
+        "--confidence 0.95 --proof",
+        "--goal 'precision(sex=F) >= 0.8' --goal 'f1_score >= 0.5 with confidence 0.99'",
+        "--goal 'win_loss_ratio >= 1' --goal 'min_ratio(precision, by=sex) >= 0.8' --goal 'recall == 0.5 +- 0.1'",
+    ],
+)
+def test_a_rebalanced_run_names_the_command_that_makes_it_again(asked, options, proof):
+    method = {"parameters": {"deferral": {"cost": 0.4}, "by": ["age"], "budget": 0.2, "decision": "fixed"}}
+    settings = RunSettings(data={"files": "a.csv", "target": "y"}, goals=["recall >= 0.6"], method=method, proof=proof)
+
+    def changes_of(words):
+        _, named = asked("rebalance_run", words)
+        assert named.pop("output") == Path("new")
+        return changed(settings, **{name: value for name, value in named.items() if value is not None})
+
+    changes = changes_of(["rebalance", "run", "-o", "new", *shlex.split(options)])
+    made = settings.model_copy(update=changes)
+    command = command_for(SimpleNamespace(folder=Path("run"), settings=settings), made, changes, Path("new"))
+    assert all(shlex.quote(goal) in command for goal in shlex.split(options) if "=" in goal)  # in their own words
+    assert settings.model_copy(update=changes_of(shlex.split(command)[1:])).model_dump() == made.model_dump()
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def _goals_in(words: Sequence[str]) -> list[str]:
 def _way_out(error: Any, given: Sequence[str]) -> Iterator[str]:
     """Yield goals to copy: lines of a goals file for those that change, or all options where goals came as such."""
     parse_goal = sys.modules["counterpoise.goals"].parse_goal
-    known = [str(parse_goal(text)) for text in given]
+    goals = [parse_goal(text) for text in given]
     outcomes = [f": {one}" for one in error.outcomes] or [""] * len(error.ways_out)
     place = "as options" if given else "as lines for goals = [...] in the goals file"
     heads = [f"A way out, {place}:", *["Or:"] * len(error.ways_out)][: len(error.ways_out)]
@@ -116,8 +116,7 @@ def _way_out(error: Any, given: Sequence[str]) -> Iterator[str]:
         before, after = (f"{_GOAL} ", "") if given else ("", ",")
         for old, new in way.items():
             yield f"    {before}{json.dumps(str(new))}{after}    # instead of {old}{does}"
-        kept = set(known) - {str(old) for old in way}
-        yield from (f"    {before}{json.dumps(text)}" for text, goal in zip(given, known, strict=True) if goal in kept)
+        yield from (f"    {before}{json.dumps(text)}" for text, goal in zip(given, goals, strict=True) if goal not in way)
 
 
 def sentence(error: Exception) -> str:

@@ -133,12 +133,11 @@ class RunExporter(Exporter):
         if setting.defer != start.defer:
             others["defer_cost"] = NEVER if setting.defer is None else setting.defer
         goals = self.session.goals_of_file(setting)
-        margins: dict[str, Any] = {}
         if setting.confidence != start.confidence:
-            margins["confidence"] = NO_CONFIDENCE if setting.confidence is None else setting.confidence
+            others["confidence"] = NO_CONFIDENCE if setting.confidence is None else setting.confidence
         if setting.confidence is None and settings.proof:
-            margins["proof"] = False
-        return margins | changed(settings, goals=None if goals == goals_of(settings) else goals, **others)
+            others["proof"] = False
+        return changed(settings, goals=None if goals == goals_of(settings) else goals, **others)
 
     def _whole(self, model: Any) -> Any:
         return piped(self._read.model[0], model) if hasattr(self._read.model, "steps") else model

@@ -152,7 +152,8 @@ def _with_weights(rates: Any, proxies: Proxies) -> Any:
     if isinstance(rates, Rate):
         return make_rate(rates.constant, [term._replace(rows=_rows(term.rows, proxies)) for term in rates.terms])
     if isinstance(rates, Ratio):
-        return Ratio(_with_weights(rates.numerator, proxies), _with_weights(rates.denominator, proxies))
+        weighted = Ratio(_with_weights(rates.numerator, proxies), _with_weights(rates.denominator, proxies))
+        return rates if weighted == rates else weighted  # which keeps its name
     if isinstance(rates, Absolute):
         return Absolute(_with_weights(rates.inner, proxies))
     return replace(rates, rows=_rows(rates.rows, proxies)) if hasattr(rates, "rows") else rates

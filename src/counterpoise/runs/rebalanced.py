@@ -76,11 +76,8 @@ def rebalance_run(
     others: dict[str, Any] = {"budget": budget, "by": None if by is None else list(by)}
     others |= {"defer_cost": defer_cost, "decision": decision}
     others = {name: value for name, value in others.items() if value is not None}
-    changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **others)
-    if confidence is not None:
-        changes["confidence"] = confidence if confidence == "none" else check_confidence(confidence)
-    if proof is not None:
-        changes["proof"] = proof
+    margins: dict[str, Any] = {"confidence": confidence, "proof": proof}
+    changes = changed(run.settings, alpha=alpha, objective=objective, goals=goals, **margins, **others)
     if changes.get("confidence", run.settings.confidence) == "none" and changes.get("proof", run.settings.proof):
         raise ValueError("A proof needs a confidence; got proof with confidence 'none'. Pass a number such as 0.9.")
 
@@ -105,7 +102,14 @@ def require_mixture(model: Any, settings: RunSettings) -> None:
 
 
 def changed(
-    settings: RunSettings, *, alpha: float | None = None, objective: str | None = None, goals: Any = None, **others: Any
+    settings: RunSettings,
+    *,
+    alpha: float | None = None,
+    objective: str | None = None,
+    goals: Any = None,
+    confidence: float | str | None = None,
+    proof: bool | None = None,
+    **others: Any,
 ) -> dict[str, Any]:
     """Return the fields of settings that ask for something else, with arguments as for ``rebalance_run``."""
     changes: dict[str, Any] = {} if alpha is None else {"alpha": check_alpha(alpha)}
@@ -129,7 +133,11 @@ def changed(
     method = method.model_copy(update={"parameters": parameters}) if is_changed else method
     if goals is not None:
         texts = [(str(goal.with_confidence(None)), goal.confidence) for goal in known_goals(goals, settings)]
-        changes["goals"] = [GoalSettings(goal=text, confidence=confidence) for text, confidence in texts]
+        changes["goals"] = [GoalSettings(goal=text, confidence=own) for text, own in texts]
+    if confidence is not None:
+        changes["confidence"] = confidence if confidence == "none" else check_confidence(confidence)
+    if proof is not None:
+        changes["proof"] = proof
     return changes if method is settings.method else changes | {"method": method}
 
 
@@ -184,13 +192,13 @@ def write_chosen(
             if kind_of_decision(final_estimator(model).decision) == STICKY:
                 keep_key(writer.folder, require_draws(final_estimator(model)).key)
             writer.save_model(model)
-            command = command or _command(run, settings, changes, writer.folder)
+            command = command or command_for(run, settings, changes, writer.folder)
             finish(work, writer, fingerprints, model, [command])
     return Run(writer.folder, settings)
 
 
-def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: Path) -> str:
-    """Return what a user would type to choose this mixture."""
+def command_for(run: Run, settings: RunSettings, changes: dict[str, Any], folder: Path) -> str:
+    """Return what a user would type to choose this mixture: an option for each change."""
     words = [*program(), "rebalance", run.folder.name, "--output", folder.name]
     before, now = run.settings.method.parameters, settings.method.parameters
     if "alpha" in changes:
@@ -205,6 +213,10 @@ def _command(run: Run, settings: RunSettings, changes: dict[str, Any], folder: P
         words += ["--defer-cost", repr(now["deferral"]["cost"]) if "deferral" in now else NEVER]
     if now.get("decision") != before.get("decision"):
         words += ["--decision", str(now["decision"])]
+    if "confidence" in changes:
+        words += ["--confidence", str(settings.confidence)]
+    if "proof" in changes:
+        words += ["--proof" if settings.proof else "--no-proof"]
     if "goals" in changes:
         words += [word for goal in goals_of(settings) for word in ("--goal", str(goal))]
     return shlex.join(words)
