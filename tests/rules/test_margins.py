@@ -303,13 +303,18 @@ def test_what_nothing_makes_sure_is_not_promised(rows):
     assert "no rule can be inside" in model.margins_[0].reason
 
 
-def test_margins_are_in_the_units_of_their_goal(rows):
-    goals = ["positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)", "recall >= 0.6"]
-    model = fitted(rows, goals, confidence=0.9)
-    for margin, check in zip(model.margins_, model.check_goals(), strict=True):
-        assert (margin.bound, margin.value) == pytest.approx((check.bound, check.value))
+def test_margins_are_in_the_units_of_their_goal_and_of_its_audit(rows):
+    X, y, sex = rows
+    goals = ["positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)", "recall >= 0.6", "precision >= 0.5"]
+    trained, how = [LogisticRegression().fit(X[:3000], y[:3000])], {"by": "sex", "decision": "fixed", "confidence": 0.9}
+    model = cp.GoalClassifier(trained, cv="prefit", goals=goals, random_state=0, **how)
+    model.fit(X, y, sensitive_features={"sex": sex})
+    audits = cp.certify(model, goals, X, y, sensitive_features={"sex": sex})
+    for margin, audit in zip(model.margins_, audits, strict=True):
+        assert (margin.bound, margin.value) == pytest.approx((audit.bound, audit.estimate))
         low, high = margin.expected
-        assert 0 < low < margin.value < high < 1
+        assert -1 < low < margin.value < high < 1
+    assert str(model.margins_[0]).startswith("positive_rate(sex=F) - 0.8 * positive_rate(sex=M): 0 asked, ")
 
 
 def test_a_margin_of_many_groups_is_of_the_group_whose_value_is_shown():

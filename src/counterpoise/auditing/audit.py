@@ -177,8 +177,8 @@ def certify(
     Parameters
     ----------
     model : fitted classifier, callable, array, or dict of arrays by dataset
-        Anything with ``predict``, a function from X to labels, or the predicted labels themselves. A randomized
-        classifier is audited by the decisions it makes.
+        Anything with ``predict``, a function from X to labels, or the predicted labels themselves. A ``predict`` that
+        takes ``sensitive_features`` gets them too. A randomized classifier is audited by the decisions it makes.
     goals : goals or their texts
         A goal may carry its own confidence: ``goal.with_confidence(0.99)``.
     X, y : held-out rows and labels, optional

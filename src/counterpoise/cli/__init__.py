@@ -116,7 +116,8 @@ def _way_out(error: Any, given: Sequence[str]) -> Iterator[str]:
         before, after = (f"{_GOAL} ", "") if given else ("", ",")
         for old, new in way.items():
             yield f"    {before}{json.dumps(str(new))}{after}    # instead of {old}{does}"
-        yield from (f"    {before}{json.dumps(text)}" for text, goal in zip(given, goals, strict=True) if goal not in way)
+        kept = (text for text, goal in zip(given, goals, strict=True) if goal not in way)
+        yield from (f"    {before}{json.dumps(text)}" for text in kept)
 
 
 def sentence(error: Exception) -> str:

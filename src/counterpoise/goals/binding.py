@@ -12,6 +12,7 @@ classifier.
 Predictions of any kind, labels, probabilities or scores, become such numbers in ``prepare``.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -541,9 +542,19 @@ def predict_dataset(model: Any, name: str, table: Table) -> AnyArray:
     if ask is not None:
         if table.X is None:
             raise ValueError(f"Dataset {name!r} has no X for the model to predict: pass X, or the predictions instead.")
-        return as_labels(ask(table.X))
+        return as_labels(ask(table.X, **_asked_columns(ask, table)))
     if isinstance(model, Mapping):
         return as_labels(predictions_of(model, name))
     if name != DEFAULT:
         raise ValueError(f"predictions must be a dict by dataset where goals use {name!r}; got one array.")
     return as_labels(model)
+
+
+def _asked_columns(predict: Callable[..., Any], table: Table) -> dict[str, Any]:
+    """Return the columns beside X that a model takes by name, as rules by group do."""
+    try:
+        taken = inspect.signature(predict).parameters
+    except (TypeError, ValueError):  # a function of another language
+        return {}
+    beside = {"sensitive_features": table.own_columns or None, "baseline": table.baseline}
+    return {name: columns for name, columns in beside.items() if columns is not None and name in taken}

@@ -249,8 +249,8 @@ class Table:
             )
         self.X = X
         self.population = check_flag(population, "population")
-        self._own_columns = columns_by_name(sensitive_features)
-        first = next((part for part in (X, y, baseline, *self._own_columns.values()) if part is not None), None)
+        self.own_columns = columns_by_name(sensitive_features)
+        first = next((part for part in (X, y, baseline, *self.own_columns.values()) if part is not None), None)
         if first is None:
             raise ValueError("A Table needs rows: X, y, a baseline or sensitive_features; got none of them.")
         try:
@@ -269,7 +269,7 @@ class Table:
         if largest_weight is not None:
             self.largest_weight, _ = check_largest_weight(largest_weight, sample_weight)
         self.largest_value = check_largest_value(largest_value)
-        for name, values in self._own_columns.items():
+        for name, values in self.own_columns.items():
             if values.shape != (self.n_samples,):
                 raise ValueError(
                     f"sensitive_features must have one row for each of the {self.n_samples} samples; "
@@ -282,19 +282,19 @@ class Table:
     @property
     def sensitive_columns(self) -> list[str]:
         """Return the names of the sensitive features; a column that answers to two names only once."""
-        arrays = {id(values): name for name, values in self._own_columns.items()}
+        arrays = {id(values): name for name, values in self.own_columns.items()}
         return list(arrays.values())
 
     @property
     def columns(self) -> list[str]:
         """Return the names that ``where`` knows here."""
-        names = list(self._own_columns)
-        return names + [name for name in frame_names(self.X) if name not in self._own_columns]
+        names = list(self.own_columns)
+        return names + [name for name in frame_names(self.X) if name not in self.own_columns]
 
     def column(self, name: str) -> AnyArray:
         """Return a column by name, of the sensitive features first."""
-        if name in self._own_columns:
-            return self._own_columns[name]
+        if name in self.own_columns:
+            return self.own_columns[name]
         values = as_array(self.X[frame_names(self.X)[name]])
         if values.shape != (self.n_samples,):
             raise ValueError(f"X must have one column {name!r} to select rows by; got {values.shape[1]} of that name.")
@@ -373,7 +373,7 @@ class Table:
         """Return the same table with some parts replaced."""
         names = ("X", "y", "baseline", "sample_weight", "counts")
         has = {name: getattr(self, name) for name in names}
-        return Table(**{"sensitive_features": self._own_columns or None, **has, **parts}).copy_weight_limit(self)
+        return Table(**{"sensitive_features": self.own_columns or None, **has, **parts}).copy_weight_limit(self)
 
     def with_columns(self, sensitive_features: Any, baseline: ArrayLike | None) -> "Table":
         """Return the same table with further columns, and with a baseline where it has none."""
@@ -383,11 +383,11 @@ class Table:
         if not more and (baseline is None or self.baseline is not None):
             return self
         own = baseline if self.baseline is None else self.baseline
-        return self.with_parts(sensitive_features={**self._own_columns, **more} or None, baseline=own)
+        return self.with_parts(sensitive_features={**self.own_columns, **more} or None, baseline=own)
 
     def part(self, places: AnyArray, y: AnyArray | None, sample_weight: FloatArray | None, X: Any = None) -> "Table":
         """Return some rows with their labels and weights; their features are X, or those of a data frame."""
-        columns = {name: values[places] for name, values in self._own_columns.items()}
+        columns = {name: values[places] for name, values in self.own_columns.items()}
         X = rows_at(self.X, places) if X is None and is_frame(self.X) else X
         weights = {"sample_weight": sample_weight, "counts": rows_at(self.counts, places)}
         return Table(X, y, columns or None, rows_at(self.baseline, places), **weights).copy_weight_limit(self, places)
@@ -398,7 +398,7 @@ class Table:
 
     def without_features(self) -> "Table":
         """Return the same table without X, but for the columns of a data frame by which goals can tell groups apart."""
-        known = {*self._own_columns, *self._numbers, *self._amounts}  # columns that goals have used are kept for them
+        known = {*self.own_columns, *self._numbers, *self._amounts}  # columns that goals have used are kept for them
         names = [name for name in self.columns if name in known or self._has_groups(name)]
         columns = {name: self._plain_column(name) for name in names}
         return self.with_parts(X=np.empty((self.n_samples, 0)), sensitive_features=columns or None)
@@ -471,7 +471,7 @@ class Table:
     def check_loaded(self) -> None:
         """Check the values that were read from a file."""
         parts = [self.y, self.baseline, self.sample_weight, self.counts, self.row_numbers]
-        parts += self._own_columns.values()
+        parts += self.own_columns.values()
         if any(part is not None and part.shape != (self.n_samples,) for part in parts):
             raise ValueError(f"a table of {self.n_samples} rows has columns of other lengths")
         if self.largest_weight is not None:

@@ -101,8 +101,8 @@ class Margin(NamedTuple):
     """What lies between the bound of a goal and what is aimed at, so that the goal holds on new rows."""
 
     goal: Goal
-    bound: float  # that is asked for
-    value: float  # that is aimed at: on the selection rows
+    bound: float  # the number on the right side
+    value: float  # that is aimed at: of the left side less the rates on the right, on the selection rows
     standard_error: float | None  # of the value on as many new rows; None where the goal has no margin
     optimism: float | None  # by how much the choice makes the value look better
     cost: float  # what the objective would gain without this margin
@@ -118,7 +118,8 @@ class Margin(NamedTuple):
         return low, high
 
     def __str__(self) -> str:
-        name = str(self.goal.left)
+        rates = self.goal.right.terms
+        name = f"{self.goal.left} - {Rate(0.0, rates)}" if rates else str(self.goal.left)
         if self.expected is None:
             return f"{name}: {self.bound:.4g} asked, {self.value:.4g} aimed at; no margin, as {self.reason}"
         low, high = self.expected
@@ -593,15 +594,16 @@ def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
     """Return the margins of goals in their own units, given what the rule has on the selection rows."""
     margins = []
     for check, part in zip(checks, safe.margins, strict=True):
+        bound, value = check.goal.bound, check.value - (check.bound - check.goal.bound)  # less the rates on the right
         if part.slack is None or part.standard_error is None or part.optimism is None:
             reason = why_no_margin(check.goal) or "its rows are a list and no sample"
-            margins.append(Margin(check.goal, check.bound, check.value, None, None, part.cost, reason))
+            margins.append(Margin(check.goal, bound, value, None, None, part.cost, reason))
             continue
         # A ratio is multiplied through by its denominator: in its own units the slack is that of the value.
-        gap = abs(check.value - check.bound)
+        gap = abs(value - bound)
         unit = gap / abs(part.slack) if min(gap, abs(part.slack)) > _ALLOWED else 1.0  # where it is just met: unknown
         errors = unit * part.standard_error, unit * part.optimism
-        margins.append(Margin(check.goal, check.bound, check.value, *errors, part.cost))
+        margins.append(Margin(check.goal, bound, value, *errors, part.cost))
     at_the_end = next((check.goal for check in checks if why_no_margin(check.goal) == AT_THE_END), None)
     if at_the_end is not None:  # which nothing makes sure
         return Margins(None, tuple(margins), safe.cost, at_the_end, None)
