@@ -13,7 +13,7 @@ from counterpoise.goals.words import check_min_rows
 
 pytest.importorskip("resource", reason="memory is measured as POSIX does")
 pytest.importorskip("starlette", reason="readers of the explorer")
-from counterpoise.runs.result import RunResult, read_result
+from counterpoise.runs.result import RunResult, ScorePanel, read_result
 from tools.fuzz import (
     GOALS,
     TOKEN,
@@ -60,6 +60,12 @@ def test_changed_results_make_tables_or_are_refused(tmp_path):
     counts, wrong = fuzz(Reader(read, [whole.model_dump_json().encode()], with_other_values), 0, range(200), np.inf)
     assert not wrong
     assert counts["read"] > 10
+
+
+@pytest.mark.parametrize("ends", [(0.0, np.nan), (1.0, 0.0), (-1.7e308, 1.7e308), (0.0, np.inf)])
+def test_scores_between_ends_that_are_none_are_refused(ends):
+    with pytest.raises(ValueError, match="finite number|low must be less than high"):
+        ScorePanel(text="all", low=ends[0], high=ends[1])
 
 
 def test_numbers_of_any_length_are_refused_in_a_sentence():

@@ -1,13 +1,14 @@
 """Ways out of goals that cannot be met: in the order of their cost, with what decisions do there."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
-from counterpoise.goals import InfeasibleGoals
+from counterpoise.goals import InfeasibleGoals, parse_goal
 
 
 def weak_scores(n_rows=1000):
@@ -92,3 +93,45 @@ def test_without_a_bound_that_keeps_the_confidence_none_is_named():
     model = cp.GoalClassifier([scores], cv="prefit", goals=["recall >= 0.95", "precision >= 0.6"], confidence=0.999)
     with pytest.raises(InfeasibleGoals, match="Bounds are just met there; loosen them further for margins"):
         model.fit(np.zeros((y.size, 1)), y)
+
+
+def test_without_goals_the_least_error_is_below_that_of_every_way_out():
+    rng = np.random.default_rng(0)
+    y, x = (rng.random(1500) < 0.4).astype(int), rng.normal(size=(1500, 3))
+    x[:, 0] += 0.8 * y
+    with pytest.raises(InfeasibleGoals) as caught:
+        model = LogisticRegression(class_weight={1: 0.5})  # whose usual threshold is not the best one
+        cp.GoalClassifier(model, goals=["recall >= 0.9", "precision >= 0.9"], random_state=0).fit(x, y)
+    least = float(re.search(r"Without goals the least error is (.*)%", str(caught.value))[1]) / 100
+    assert least <= min(one.error for one in caught.value.outcomes) + 5e-4
+
+
+@pytest.mark.parametrize("decision", ["fixed", "sticky"])
+def test_bounds_that_bring_their_own_confidence_are_offered_too(decision):
+    y, scores = weak_scores(2000)
+    goals = [parse_goal(text).with_confidence(0.9) for text in ("recall >= 0.8", "positive_rate <= 0.3")]
+    model = cp.GoalClassifier([scores], cv="prefit", goals=goals, decision=decision, confidence=None)
+    with pytest.raises(InfeasibleGoals) as caught:
+        model.fit(np.zeros((y.size, 1)), y)
+    assert len(caught.value.ways_out) == 2
+    for way in caught.value.ways_out:
+        ((old, new),) = way.items()
+        assert new.confidence == 0.9
+        model.rebalance(goals=[way.get(goal, goal) for goal in goals])
+        tighter = old.with_bound(new.bound + 0.01 * (1 if old.sense == ">=" else -1))
+        with pytest.raises(InfeasibleGoals):
+            model.rebalance(goals=[{old: tighter}.get(goal, goal) for goal in goals])
+
+
+@pytest.mark.parametrize("decision", ["fixed", "sticky"])
+def test_bounds_are_offered_beside_goals_that_compare_ratios(decision):
+    y, scores = weak_scores(600)
+    sex = np.random.default_rng(1).choice(["F", "M"], y.size)
+    goals = ["max_difference(precision, by=sex) <= 0.02", "recall >= 0.8", "positive_rate <= 0.3"]
+    model = cp.GoalClassifier([scores], cv="prefit", goals=goals, by="sex", decision=decision, confidence=None)
+    with pytest.raises(InfeasibleGoals) as caught:
+        model.fit(np.zeros((y.size, 1)), y, sensitive_features={"sex": sex})
+    assert 0 < caught.value.least_violation < 1
+    assert caught.value.ways_out
+    for way in caught.value.ways_out:
+        model.rebalance(goals=[way.get(goal, goal) for goal in model.goals_])

@@ -1,7 +1,7 @@
 """The error where no single rule meets the goals: the conflicting goals, and the nearest bounds that one rule can meet.
 
 Rates of one rule move in steps, so one rule may miss bounds that a mixture of rules meets. Every bound offered here is
-met by a known rule, and is within ``_NEAR`` of the nearest that a search over rules can meet.
+met by a known rule, and is within ``_NEAR`` or ``_ROUGH`` of the nearest that a search over rules can meet.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from counterpoise.goals import Goal, InfeasibleGoals
+from counterpoise.goals.bound_goals import goal_range
 from counterpoise.goals.infeasible import SINGLE_RULE, bound_scale
 from counterpoise.rules.choosing import PoolPredictions
 
 _NEAR = 1e-3  # of its scale: distance of an offered bound from the nearest that the search can meet
+_ROUGH = 1e-2  # the same where goals compare ratios: each step is then a search of the intervals in which these lie
 _MOST_STEPS = 30  # of the search for a bound
 _MOST_GOALS = 8  # of which each is left out in turn, to find a smaller set that conflicts
 
@@ -54,8 +56,15 @@ def no_single_rule(
     bounds = {goal: _nearest_bound(goals, goal, find, beyond.get(goal, goal.bound)) for goal in conflict}
     offered = {goal: bound for goal, bound in bounds.items() if bound is not None}
     checks = () if nearest is None else nearest.answers.checks(goals, np.ones(1))
-    joint = {one.goal: one.goal.bound + one.goal.sign * one.violation for one in checks if one.violation > 0}
-    parts = conflict, violation, offered, proven, {} if any(goal.confidence is not None for goal in joint) else joint
+    missed = {one.goal: one.goal.bound + one.goal.sign * one.violation for one in checks if one.violation > 0}
+    joint = {} if any(goal.confidence is not None for goal in missed) else missed
+    if len(joint) == 1:  # then it is a bound for one goal too, perhaps a nearer one
+        ((goal, bound),) = joint.items()
+        if goal in conflict and abs(bound - goal.bound) < abs(offered.get(goal, np.inf) - goal.bound):
+            offered[goal] = bound
+    moves = [abs(bound - goal.bound) for goal, bound in offered.items() if goal.confidence is None]
+    violation = min([violation, *moves])
+    parts = conflict, violation, offered, proven, joint
     return InfeasibleGoals(*parts, nearest_proven=False, kind=SINGLE_RULE, hints=hints)
 
 
@@ -75,21 +84,29 @@ def _nearest_bound(goals: tuple[Goal, ...], goal: Goal, find: Find, out_of_reach
     No rule meets a bound tighter than ``out_of_reach``. From there the bound is loosened in growing steps.
     """
     free = find(tuple(one for one in goals if one is not goal))
-    if free is None or goal.confidence is not None:  # the rate alone does not show which bound a confidence needs
+    if free is None:
         return None
-    reached = _tightest_bound(goal, free)
-    step = goal.sign * _NEAR * bound_scale(goal, out_of_reach)
+    is_sure = goal.confidence is not None  # the rate alone does not show which bound a confidence needs
+    reached = goal_range(goal)[goal.sense == "<="] if is_sure else _tightest_bound(goal, free)
+    if is_sure and (np.isinf(reached) or find(_with(goals, goal, reached)) is None):
+        return None
+    near = _ROUGH if any(one.compares_ratios for one in goals) else _NEAR
+    step = goal.sign * near * bound_scale(goal, out_of_reach)
     for _ in range(_MOST_STEPS):
-        if abs(reached - out_of_reach) <= _NEAR * bound_scale(goal, reached):
+        if abs(reached - out_of_reach) <= near * bound_scale(goal, reached):
             break
         is_small = abs(step) < abs(reached - out_of_reach) / 2
-        candidate = goal.with_bound(out_of_reach + step if is_small else (out_of_reach + reached) / 2)
-        predictions = find(tuple(candidate if one is goal else one for one in goals))
+        bound = out_of_reach + step if is_small else (out_of_reach + reached) / 2
+        predictions = find(_with(goals, goal, bound))
         if predictions is None:
-            out_of_reach, step = candidate.bound, 2 * step
+            out_of_reach, step = bound, 2 * step
         else:
-            reached, step = _tightest_bound(goal, predictions), step / 2
+            reached, step = bound if is_sure else _tightest_bound(goal, predictions), step / 2
     return reached
+
+
+def _with(goals: tuple[Goal, ...], goal: Goal, bound: float) -> tuple[Goal, ...]:
+    return tuple(one.with_bound(bound) if one is goal else one for one in goals)
 
 
 def _tightest_bound(goal: Goal, predictions: PoolPredictions) -> float:

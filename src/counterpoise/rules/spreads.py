@@ -1,7 +1,8 @@
 """Which goals conflict for every mixture where some compare ratios, and the nearest bounds that a search meets.
 
 Whether goals can be met is a search over the intervals in which ratios lie, for each set of goals and each bound anew.
-So bounds of the goals that compare ratios alone are offered, halved a few times: near to the nearest, not proven to be.
+So bounds of the goals that compare ratios are offered, and others only where none of these is enough. They are halved
+a few times: near to the nearest, not proven to be.
 """
 
 from typing import Any
@@ -25,11 +26,22 @@ def explain_spreads(program: Any, can_hold: Any, *, proven: bool) -> InfeasibleG
         if fewer and not can_hold(_some(limits, goals, fewer)):
             conflict = fewer
     compared = [place for place in conflict if goals.goals[place].compares_ratios]
-    nearest = {goals.goals[place]: _nearest(limits, goals, place, can_hold) for place in compared}
-    offered = {goal: bound for goal, bound in nearest.items() if bound is not None}
+    others = [place for place in conflict if place not in compared]
+    offered = _offered(limits, goals, compared, can_hold) or _offered(limits, goals, others, can_hold)
     least = min((abs(bound - goal.bound) for goal, bound in offered.items()), default=np.inf)
+    if not compared:  # their least violation is that of a linear program
+        try:
+            program._replace(limits=_some(limits, goals, conflict)).solve(explains=True)
+        except InfeasibleGoals as error:
+            least = error.least_violation
     names = [goals.goals[place] for place in conflict]
     return InfeasibleGoals(names, least, offered, proven, nearest_proven=False)
+
+
+def _offered(limits: Any, goals: GoalConstraints, places: list[int], can_hold: Any) -> dict[Goal, float]:
+    """Return for each of some goals a bound at which all can be met, where there is one."""
+    nearest = {goals.goals[place]: _nearest(limits, goals, place, can_hold) for place in places}
+    return {goal: bound for goal, bound in nearest.items() if bound is not None}
 
 
 def _some(limits: Any, goals: GoalConstraints, places: list[int]) -> Any:

@@ -37,7 +37,7 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     problem : Problem
     error : InfeasibleGoals
     """
-    plain = _solved(family, problem._replace(objective=CVaR(1.0)), None)
+    plain = _solved(family, problem._replace(objective=CVaR(1.0), keeps_default_threshold=False), None)
     single = {goal: way for way in error.ways_out for goal in way}
     if plain is None or not single:
         return error
@@ -68,7 +68,7 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
         hints.append("With each of these bounds nearly everybody gets the same decision; no other one was found.")
     hints.append(f"Without goals the least error is {_outcome(family, problem, plain).error:.1%}.")
     hints += [_how_near(family, problem, goal, solved[goal]) for goal in offered[:1]]
-    if problem.confidence is not None:
+    if problem.confidence is not None and not all(goal.confidence for goal in problem.goals):
         sure = _sure_way(family, problem, {goal: single[goal][goal] for goal in offered[:1]} or way, error.conflict)
         hints.append(_with_confidence(problem.confidence, sure))
     return InfeasibleGoals(
@@ -136,8 +136,9 @@ def _standard_errors(family: Any, problem: Problem, way: Way) -> dict[Goal, floa
     if solution is None or solution.margins is None:
         return {}
     known = {margin.goal: margin.standard_error for margin in solution.margins.margins}
+    known |= {goal: 0.0 for goal in way.values() if goal.confidence is not None}  # which bring their own margins
     errors = {goal: known.get(instead) for goal, instead in way.items()}
-    return {} if any(error is None for error in errors.values()) else errors  # type: ignore[return-value]
+    return {} if None in errors.values() or not any(errors.values()) else errors  # type: ignore[return-value]
 
 
 def _moved(goal: Goal, by: float) -> Goal:

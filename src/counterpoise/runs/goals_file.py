@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from counterpoise.goals import Goal
 
 _MODEL = re.compile(r"\s*\[\[\s*method\s*\.\s*models\s*\]\]")
-_MODELS = re.compile(r"^\s*(?:method\.)?models\s*=\s*\[", re.MULTILINE)
+_MODELS = re.compile(r"^[ \t]*+(?:method\.)?models\s*=\s*\[", re.MULTILINE)
 _ENTRY = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 _DEEPEST = 16  # lists and tables inside one another; a goals file has four
 _MOST_PARTS = 16  # of a dotted key; a goals file has three

@@ -16,6 +16,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    FiniteFloat,
     PlainSerializer,
     ValidationError,
     WithJsonSchema,
@@ -118,7 +119,7 @@ class SplitStanding(_Part):
 class FrontierPoint(_Part):
     """The least value of the objective for a bound, and what it is proven not to be below."""
 
-    bound: float
+    bound: FiniteFloat
     value: Number
     lower: Number = math.nan
 
@@ -201,8 +202,8 @@ class SegmentResult(_Part):
 class Cut(_Part):
     """Where a rule cuts scores, how often it decides, and where scores begin that it defers."""
 
-    threshold: float
-    share: float
+    threshold: FiniteFloat
+    share: FiniteFloat
     lower: Number = math.nan
 
 
@@ -210,11 +211,17 @@ class ScorePanel(_Part):
     """A histogram of the scores of a group by class, and the thresholds of the rules."""
 
     text: str
-    low: float = 0.0
-    high: float = 1.0
+    low: FiniteFloat = 0.0
+    high: FiniteFloat = 1.0
     positive: list[Number] = []
     negative: list[Number] = []
     rules: list[Cut] = []
+
+    @model_validator(mode="after")
+    def _check_ends(self) -> Self:
+        if not 0 < self.high - self.low < math.inf:
+            raise ValueError(f"low must be less than high; got {self.low:g} and {self.high:g}")
+        return self
 
 
 class ScoreTenth(_Part):
@@ -238,7 +245,7 @@ class AnswerCount(_Part):
 
     label: int
     answer: int | None
-    rows: float
+    rows: FiniteFloat
 
 
 class DeferralLoss(_Part):
@@ -253,14 +260,14 @@ class DeferralLoss(_Part):
 class DeferralPoint(_Part):
     """One limit on deferred rows."""
 
-    limit: float
+    limit: FiniteFloat
     splits: dict[str, DeferralLoss]
 
 
 class DeferralResult(_Part):
     """What a deferred row costs and is called, and what other limits on deferred rows would buy."""
 
-    cost: float
+    cost: FiniteFloat
     label: str = ""
     curve: list[DeferralPoint] = []
 

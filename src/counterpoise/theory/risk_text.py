@@ -9,17 +9,18 @@ from typing import Any
 from counterpoise._base.text import did_you_mean, shown
 from counterpoise.theory.risks import KL, ChiSquare, CVaR, EmpiricalLikelihood, Mean, MeanVariance, Risk, WorstGroup
 
+_NAME = re.compile(r"\b\w++(?=\s*\()")  # each word is looked at once, however long it is
 _KINDS = {kind.__name__: kind for kind in (Mean, CVaR, WorstGroup, EmpiricalLikelihood, KL, ChiSquare, MeanVariance)}
 
 
 def is_risk_text(text: str) -> bool:
     """Return whether a text is a risk: whether it names one where a rate has its name."""
-    return any(name in _KINDS for name in re.findall(r"\w+(?=\s*\()", text))
+    return any(name in _KINDS for name in _NAME.findall(text))
 
 
 def is_nearly_risk_text(text: str, metrics: Collection[str]) -> bool:
     """Return whether a text was meant as a risk: whether a name in it is nearly that of one, and of no metric."""
-    names = [text, *re.findall(r"\w+(?=\s*\()", text)]
+    names = [text, *_NAME.findall(text)]
     return any(did_you_mean(name, _KINDS) and not did_you_mean(name, metrics) for name in names)
 
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.infeasible import SINGLE_RULE
 from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
 from counterpoise.rules.disparities import first_boxes
 from counterpoise.rules.goal_rows import TRAIN, whole_box
@@ -117,13 +116,6 @@ def no_rule(
         return None if other.violation > 0 else ranked.predictions_of(other.rule)
 
     proven = nearest.is_proven or (mixed is not None and mixed.proven)
-    compared = [goal for goal in problem.goals if goal.compares_ratios]
-    if compared:  # each bound would be a search of searches: those that the nearest rule meets are offered
-        checks = ranked.predictions_of(nearest.rule).answers.checks(problem.goals, np.ones(1))
-        missed = {check.goal: check.value for check in checks if not check.holds}
-        offered = missed if len(missed) == 1 and set(missed) <= set(compared) else {}
-        parts = problem.goals, nearest.violation, offered, proven
-        return InfeasibleGoals(*parts, nearest_proven=False, kind=SINGLE_RULE, hints=hints)
     hints = [*hints, *_hint_of_groups(ranked, problem)]
     least = ranked.predictions_of(nearest.rule)
     return no_single_rule(
