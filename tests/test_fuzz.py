@@ -64,7 +64,7 @@ def test_changed_results_make_tables_or_are_refused(tmp_path):
 
 @pytest.mark.parametrize("ends", [(0.0, np.nan), (1.0, 0.0), (-1.7e308, 1.7e308), (0.0, np.inf)])
 def test_scores_between_ends_that_are_none_are_refused(ends):
-    with pytest.raises(ValueError, match="finite number|low must be less than high"):
+    with pytest.raises(ValueError, match=r"finite number|low must be less than high"):
         ScorePanel(text="all", low=ends[0], high=ends[1])
 
 
