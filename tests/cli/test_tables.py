@@ -322,6 +322,13 @@ def test_labels_alone_take_columns_and_a_table_has_its_own():
         cp.audit("recall >= 0.5", [0, 1], Table(None, [0, 1]), baseline=[0, 1])
 
 
+@pytest.mark.usefixtures("here")
+def test_advice_of_a_command_is_in_its_own_words(capsys):
+    words = ["choose", "loans.csv", "--target", "paid", "--score", "p", "--goal", "recall >= 0.5", "-o", "new.json"]
+    assert main([*words, "--alpha", "0.5"]) == 2
+    assert "Set --decision sticky, which mixes rules, or --alpha 1.0, " in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_goals_that_cannot_hold_end_with_code_1(capsys):

@@ -146,3 +146,7 @@ def test_where_the_deployed_model_is_better_the_report_says_so(violation, error,
 def test_ways_that_were_tried_stand_in_the_advice():
     found = record(FAILS).model_copy(update={"advice": ["If decisions may use sex, all goals are met."]})
     assert "If decisions may use sex, all goals are met." in next_steps(found, goal_cards(found))
+
+
+def test_rounding_errors_of_a_share_do_not_show():
+    assert percent(0.2765) == percent(0.27649999999999725)

@@ -66,7 +66,7 @@ OF_MIXTURES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"objective": 'WorstGroup("gendr")'}, COLUMNS, "Did you mean 'gender'"),
     ({"objective": "worst-group"}, {}, "WorstGroup needs sensitive_features"),
     ({"budget": -0.1}, {}, "budget must lie in"),
-    ({"pos_label": "yes"}, {}, "pos_label must be one of the classes"),
+    ({"pos_label": "yes"}, {}, "pos_label must be one of the classes.*put 0 and 1 in the place of texts"),
 ]
 OF_RULES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"by": "gendr"}, COLUMNS, "the column 'gendr'.*Did you mean 'gender'"),

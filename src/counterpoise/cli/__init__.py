@@ -1,9 +1,11 @@
 """The command line: parse, call one function, print."""
 
+import ast
 import errno
 import importlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -16,6 +18,7 @@ _TRACEBACK = "COUNTERPOISE_TRACEBACK"
 _IMPORT, _GOAL = "--import", "--goal"
 _LONGEST = 10_000  # characters: a name in a hostile file may have a million
 _INSTALL = "pip install"
+_ARGUMENT = re.compile(r"(?<=et |or )(?P<name>decision|by|alpha)=(?P<value>'[^']*'|\[[^\]]*\]|[0-9.]*[0-9])")
 _EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 
@@ -83,16 +86,38 @@ def _without_imports(tokens: list[str]) -> list[str]:
 
 def _refuse(error: Exception, words: Sequence[str]) -> int:
     """Say what was wrong in one paragraph, with lines to copy where there is a way out, and return the exit code."""
-    message, goals = f"counterpoise: {sentence(error)}\n", sys.modules.get("counterpoise.goals")  # heavy: it may wait
+    said = _without_python(sentence(error), has_options=bool(_goals_in(words)))
+    message, goals = f"counterpoise: {said}\n", sys.modules.get("counterpoise.goals")  # heavy: it may wait
     if goals is None or not isinstance(error, goals.InfeasibleGoals):
         sys.stderr.write(message)
         return BAD_INPUT
     if "--json" in words:
-        sys.stdout.write(json.dumps({"infeasible": error.as_dict(), "error": sentence(error)}, indent=2) + "\n")
+        sys.stdout.write(json.dumps({"infeasible": error.as_dict(), "error": said}, indent=2) + "\n")
         sys.stderr.write(message)
     else:
         sys.stderr.writelines([message, *(f"{line}\n" for line in _way_out(error, _goals_in(words)))])
     return NOT_MET
+
+
+def _without_python(text: str, *, has_options: bool) -> str:
+    """Return advice to set arguments of Python as options, or as lines of a goals file.
+
+    Examples
+    --------
+    >>> from counterpoise.cli import _without_python
+    >>> _without_python("Set decision='sticky', or alpha=1.0; set by=['sex', 'race'].", has_options=True)
+    'Set --decision sticky, or --alpha 1.0; set --by sex --by race.'
+    >>> _without_python("Set decision='sticky'.", has_options=False)
+    'Set decision = "sticky" in [method.parameters].'
+    """
+
+    def instead(found: re.Match[str]) -> str:
+        name, value = found["name"], ast.literal_eval(found["value"])
+        if not has_options:
+            return f"{name} = {json.dumps(value)}{'' if name == 'alpha' else ' in [method.parameters]'}"
+        return " ".join(f"--{name} {one}" for one in (value if isinstance(value, list) else [value]))
+
+    return _ARGUMENT.sub(instead, text)
 
 
 def _goals_in(words: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Classes: which labels there are, which one is positive, and the code of each."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -204,7 +204,7 @@ def find_classes(
             "for rows that a person decides about, name it with defer_label."
         ) from error
     if pos_label is not None and pos_label not in names and len(names) > 1:
-        raise ValueError(f"pos_label must be one of the classes {names!r}; got {pos_label!r}.")
+        raise no_such_class(names, pos_label)
     if len(names) > 2:  # noqa: PLR2004
         return Classes(None, pos_label, tuple(names))
     if pos_label is not None:
@@ -258,10 +258,21 @@ def is_positive_word(label: str) -> bool:
     return label.strip().lower() in _YES
 
 
+def no_such_class(classes: Sequence[Any], pos_label: Any) -> ValueError:
+    """Return the error for a positive class that is none of the classes."""
+    coded = ""
+    if isinstance(pos_label, str) and [*classes] == [*range(len(classes))]:
+        coded = (
+            " Some tools, as cross_val_predict and StackingClassifier, put 0 and 1 in the place of texts: there leave "
+            "pos_label out, which makes the last of the sorted labels positive, or give them numbers as labels."
+        )
+    return ValueError(f"pos_label must be one of the classes {list(classes)!r}; got {pos_label!r}.{coded}")
+
+
 def signs_of(classes: AnyArray, pos_label: Any) -> AnyArray:
     """Return the negative and the positive class."""
     if pos_label is None:
         return classes
     if pos_label not in classes.tolist():
-        raise ValueError(f"pos_label must be one of the classes {classes.tolist()!r}; got {pos_label!r}.")
+        raise no_such_class(classes.tolist(), pos_label)
     return classes if pos_label == classes[1] else classes[::-1]

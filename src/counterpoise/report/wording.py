@@ -67,8 +67,11 @@ def number(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share in percent with one decimal, a dash where there is none."""
-    return f"{100 * value:.1f}\N{NO-BREAK SPACE}%" if math.isfinite(value) else MISSING
+    """Return a share in percent with one decimal, a dash where there is none.
+
+    Rounding errors do not show: the sums 0.2765 and 0.2764999999999999 are one share.
+    """
+    return f"{round(100 * value, 9):.1f}\N{NO-BREAK SPACE}%" if math.isfinite(value) else MISSING
 
 
 def fraction(alpha: float) -> str:

@@ -199,7 +199,7 @@ def _other_folds(margins: Margins) -> str:
     if margins.missed_by is None or margins.missed_by > OF_FOLDS:
         return ""
     return (
-        f" It is missed by {margins.missed_by:.2g} standard errors. Other folds (another random_state) alone move that "
+        f" It is missed by {margins.missed_by:.2g} standard errors. Other folds alone move that "
         f"by about {OF_FOLDS / 2:.2g}, so some reach it. That is chance: do not search for them."
     )
 

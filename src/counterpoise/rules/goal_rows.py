@@ -28,7 +28,7 @@ from counterpoise.goals.binding import (
     tally_rates,
 )
 from counterpoise.goals.bound_goals import GoalLimits, risk_of_each
-from counterpoise.goals.classes import Classes
+from counterpoise.goals.classes import Classes, no_such_class
 from counterpoise.goals.disparity import GroupDisparities
 from counterpoise.goals.expressions import ComparedRatios
 from counterpoise.goals.infeasible import bound_step
@@ -90,7 +90,7 @@ def find_positive(classes: AnyArray, pos_label: Any) -> Positive:
     if pos_label is None:
         return Positive(classes, 1 if len(classes) == _BINARY else None)
     if pos_label not in classes.tolist():
-        raise ValueError(f"pos_label must be one of the classes {classes.tolist()!r}; got {pos_label!r}.")
+        raise no_such_class(classes.tolist(), pos_label)
     return Positive(classes, classes.tolist().index(pos_label))
 
 

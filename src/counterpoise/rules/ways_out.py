@@ -167,7 +167,7 @@ def _outcome(family: Any, problem: Problem, solution: Any) -> Outcome:
 
 
 def _how_near(family: Any, problem: Problem, goal: Goal, solution: Any) -> str:
-    """Return by how much a goal is missed, where other folds may well meet it; else an empty text."""
+    """Return by how much a goal is missed, where that is as little as other folds move it; else an empty text."""
     if problem.decision != FIXED or not hasattr(family, "margins_of") or not family.selection_data.has_fold_scores:
         return ""
     (own,) = (one for one in family.margins_of(problem, solution.chosen).margins if one.goal == goal)
@@ -176,5 +176,5 @@ def _how_near(family: Any, problem: Problem, goal: Goal, solution: Any) -> str:
         return ""
     return (
         f"{goal} is missed by {missed:.2g}, that is {missed / own.standard_error:.2g} of its standard error on these "
-        f"rows: other folds (another random_state) may meet it, by chance. More rows settle it."
+        "rows: other folds alone move it as much, so that chance decides whether it is met. More rows settle it."
     )
