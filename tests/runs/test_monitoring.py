@@ -371,4 +371,8 @@ def test_nothing_is_proposed_while_no_goal_fails(run, batch, tmp_path):
     path = batch()
     proposal = propose_run(run, monitor_run(run, path), path, output=tmp_path / "proposed")
     assert str(proposal) == "proposal: none. No goal fails."
+    summary = monitor_run(run, path)
+    noticed = Verdicts(one._replace(changed_at=Moment("May", 3, 100)) for one in summary.verdicts[:1])
+    proposal = propose_run(run, summary._replace(verdicts=noticed), path, output=tmp_path / "proposed")
+    assert "No goal fails yet, although a violation of" in str(proposal)
     assert not (tmp_path / "proposed").exists()

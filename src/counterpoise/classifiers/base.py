@@ -634,7 +634,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def store_family(self, family: Family, problem: Problem) -> None:
         """Store the family of rules and the problem."""
-        warn_of_the_positive_class(problem.goals, self.classes_, self.pos_label)
+        warn_of_the_positive_class(problem.goals, problem.objective, self.classes_, self.pos_label)
         self.alpha_, self.goals_, self.objective_ = problem.alpha, problem.goals, problem.objective
         self.family_ = family
 

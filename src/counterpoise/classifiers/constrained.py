@@ -447,7 +447,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     def _problem(self, rows: "_Rows") -> "_Training":
         """Return the problem on the rows of the datasets that goals and objective name."""
         tables, classes = rows.tables, signs_of(self.classes_, self.pos_label)
-        warn_of_the_positive_class(self.goals_, self.classes_, self.pos_label)
+        warn_of_the_positive_class(self.goals_, self.objective, self.classes_, self.pos_label)
         self._positive = classes[1]
         bound = bind(self.goals_, tables, classes=classes)
         rate = error_rate(TRAIN) if self.objective is None else self.objective

@@ -80,8 +80,8 @@ class GoalClassifier(MixtureBase):
         ``"prefit"``: ``estimator`` is fitted, and the rows of ``fit`` are others than those it was trained on, as
         models in scikit-learn's ``FrozenEstimator`` always are.
     confidence : float in (0, 1), Proof or None, default=0.9
-        The probability with which all goals hold together on new rows, about: the rule keeps a margin inside of their
-        bounds, for chance in the selection rows, in new rows of the same population, and for the choice itself. Where
+        The approximate probability that all goals hold together in the population of the selection rows: the rule keeps
+        a margin inside of their bounds, for chance in these rows and for the choice itself. If
         it cannot be reached, the rule that comes nearest is taken, ``confidence_`` is None, and a ``Caution`` names
         what limits it. Mixtures keep margins too, and are solved some twenty times for them. It does not cover a
         changed population, nor people whose labels are missing because they were refused. None: goals are just met on
@@ -254,7 +254,7 @@ class GoalClassifier(MixtureBase):
         Raises
         ------
         InfeasibleGoals
-            Where no thresholds meet the goals. The models are stored: ``rebalance(goals=...)`` tries other goals.
+            If no thresholds meet the goals. The models are stored: ``rebalance(goals=...)`` tries other goals.
         """
         self.check_parameters()
         X, labels = self._check_labelled(X, y)
@@ -273,7 +273,7 @@ class GoalClassifier(MixtureBase):
         self.classes_ = positive.classes
         key, generator = make_key(self.random_state), generator_of(self.random_state)
         problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
-        persons = None if ids is None else person_numbers(ids, len(labels))
+        persons = persons_of_X = None if ids is None else person_numbers(ids, len(labels))  # chosen on, and of X
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
         splits, scored = [], None  # scored: the rows inside of the folds, or kept for tests; None: all
         trained, tested = np.arange(labels.size), np.empty(0, dtype=np.int64)  # rows to train on; kept for a proof
@@ -313,7 +313,7 @@ class GoalClassifier(MixtureBase):
                 self._report_models(models, len(splits)),
                 tuple(twins.values()),
                 params,
-                persons if X_val is None else None if ids is None else person_numbers(ids, len(labels)),
+                persons_of_X,
                 isinstance(self.cv, TimeSeriesSplit),
             )
             self.estimators_, fold_scores = self._train(training, splits, seeds)

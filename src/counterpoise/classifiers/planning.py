@@ -67,7 +67,7 @@ class PlannedMargin(NamedTuple):
     goal: Goal
     aimed_at: float  # by the rule that is chosen, on the rows that it is chosen on
     margin: float | None  # how far that is inside of the bound; None where the goal has no margin
-    standard_error: float | None  # of the value on as many new rows
+    standard_error: float | None  # of the value
     audit_rows: int | None  # of an audit that says "holds"; None: no number of rows is enough
     reason: str = ""  # why the goal has no margin
     without: float = 0.0  # what the margin would be if this goal were not asked for, and the others were

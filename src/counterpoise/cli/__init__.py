@@ -2,10 +2,10 @@
 
 import ast
 import errno
-import importlib
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -18,7 +18,11 @@ _TRACEBACK = "COUNTERPOISE_TRACEBACK"
 _IMPORT, _GOAL = "--import", "--goal"
 _LONGEST = 10_000  # characters: a name in a hostile file may have a million
 _INSTALL = "pip install"
-_ARGUMENT = re.compile(r"(?<=et |or )(?P<name>decision|by|alpha)=(?P<value>'[^']*'|\[[^\]]*\]|[0-9.]*[0-9])")
+_TAKES_OPTIONS = "rebalance", "choose"  # commands that take goals and their settings as options, not as a file
+_ARGUMENT = re.compile(
+    r"(?:(?<=\b[Ss]et )|(?<=\bor ))(?P<name>decision|by|alpha)=(?P<value>'[^']*'|\[[^\]]*\]|[0-9.]*[0-9])"
+)
+_RESUMES = " Finished parts are kept: run the same command again to resume."
 _EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 
@@ -37,8 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):  # one that a shell has closed, as in counterpoise --help >&-, writes to nowhere
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - until the process ends
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        tokens = _without_imports(sys.argv[1:] if arguments is None else list(arguments))
+        tokens = _without_imports(given)
         if tokens in ([], ["--help"], ["-h"]):
             sys.stdout.write(OVERVIEW)
             return DONE
@@ -49,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return int(app(tokens, exit_on_error=False, print_error=False) or DONE)
     except KeyboardInterrupt:
-        sys.stderr.write("\ncounterpoise: stopped. Finished parts are kept: run the same command again to resume.\n")
+        sys.stderr.write(f"\ncounterpoise: stopped.{_RESUMES if _command(given) == 'fit' else ''}\n")
         return INTERRUPTED
     except BrokenPipeError:  # as in: counterpoise data list | head -1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
@@ -57,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get(_TRACEBACK):
             raise
-        return _refuse(error, sys.argv[1:] if arguments is None else arguments)
+        return _refuse(error, given)
 
 
 def _without_imports(tokens: list[str]) -> list[str]:
@@ -86,7 +91,8 @@ def _without_imports(tokens: list[str]) -> list[str]:
 
 def _refuse(error: Exception, words: Sequence[str]) -> int:
     """Say what was wrong in one paragraph, with lines to copy where there is a way out, and return the exit code."""
-    said = _without_python(sentence(error), has_options=bool(_goals_in(words)))
+    has_options = _command(words) in _TAKES_OPTIONS or bool(_goals_in(words))
+    said = _without_python(sentence(error), has_options=has_options)
     message, goals = f"counterpoise: {said}\n", sys.modules.get("counterpoise.goals")  # heavy: it may wait
     if goals is None or not isinstance(error, goals.InfeasibleGoals):
         sys.stderr.write(message)
@@ -95,7 +101,9 @@ def _refuse(error: Exception, words: Sequence[str]) -> int:
         sys.stdout.write(json.dumps({"infeasible": error.as_dict(), "error": said}, indent=2) + "\n")
         sys.stderr.write(message)
     else:
-        sys.stderr.writelines([message, *(f"{line}\n" for line in _way_out(error, _goals_in(words)))])
+        sys.stderr.writelines(
+            [message, *(f"{line}\n" for line in _way_out(error, _goals_in(words), has_options=has_options))]
+        )
     return NOT_MET
 
 
@@ -109,15 +117,29 @@ def _without_python(text: str, *, has_options: bool) -> str:
     'Set --decision sticky, or --alpha 1.0; set --by sex --by race.'
     >>> _without_python("Set decision='sticky'.", has_options=False)
     'Set decision = "sticky" in [method.parameters].'
+    >>> _without_python("ids are for decision='sticky'; set by='marital status'.", has_options=True)
+    "ids are for decision='sticky'; set --by 'marital status'."
     """
 
     def instead(found: re.Match[str]) -> str:
-        name, value = found["name"], ast.literal_eval(found["value"])
+        try:
+            name, value = found["name"], ast.literal_eval(found["value"])
+        except (SyntaxError, ValueError):  # a list of columns, one of which is called "]"
+            return found[0]
         if not has_options:
             return f"{name} = {json.dumps(value)}{'' if name == 'alpha' else ' in [method.parameters]'}"
-        return " ".join(f"--{name} {one}" for one in (value if isinstance(value, list) else [value]))
+        values = value if isinstance(value, list) else [value]
+        return " ".join(shlex.join([f"--{name}", str(one)]) for one in values)
 
     return _ARGUMENT.sub(instead, text)
+
+
+def _command(words: Sequence[str]) -> str:
+    """Return the command among the words, behind files to import."""
+    rest = list(words)
+    while rest[:1] == [_IMPORT]:
+        rest = rest[2:]
+    return rest[0] if rest else ""
 
 
 def _goals_in(words: Sequence[str]) -> list[str]:
@@ -126,19 +148,23 @@ def _goals_in(words: Sequence[str]) -> list[str]:
     return [*after, *(word.removeprefix(f"{_GOAL}=") for word in words if word.startswith(f"{_GOAL}="))]
 
 
-def _way_out(error: Any, given: Sequence[str]) -> Iterator[str]:
-    """Yield goals to copy: lines of a goals file for those that change, or all options where goals came as such."""
+def _way_out(error: Any, given: Sequence[str], *, has_options: bool) -> Iterator[str]:
+    """Yield goals to copy: lines of a goals file for those that change, or all options where a command takes them."""
     parse_goal = sys.modules["counterpoise.goals"].parse_goal
     goals = [parse_goal(text) for text in given]
     outcomes = [f": {one}" for one in error.outcomes] or [""] * len(error.ways_out)
-    place = "as options" if given else "as lines for goals = [...] in the goals file"
-    heads = [f"A way out, {place}:", *["Or:"] * len(error.ways_out)][: len(error.ways_out)]
-    ways = [*zip(heads, error.ways_out, outcomes, strict=True)]
+    place = "as options" if has_options else "as lines for goals = [...] in the goals file"
+    others = "" if given or not has_options else ", beside one for each other goal of the run"
+    first = f"A way out, {place}{others}:"
+    ways = [
+        (first if number == 0 else "Or:", way, does)
+        for number, (way, does) in enumerate(zip(error.ways_out, outcomes, strict=True))
+    ]
     if error.sure:
         ways.append(("Or, with room for the confidence:", error.sure, ""))
     for head, way, does in ways:
         yield head
-        before, after = (f"{_GOAL} ", "") if given else ("", ",")
+        before, after = (f"{_GOAL} ", "") if has_options else ("", ",")
         for old, new in way.items():
             yield f"    {before}{json.dumps(str(new))}{after}    # instead of {old}{does}"
         kept = (text for text, goal in zip(given, goals, strict=True) if goal not in way)
@@ -158,7 +184,7 @@ def _words(error: Exception) -> str:
         return f"There is not enough memory for this ({error}). Use fewer columns or rows, or a smaller max_bins."
     if isinstance(error, OSError) and error.errno is not None:  # of the system: ours carry no number
         return _of_system(error)
-    if isinstance(error, (*_EXPECTED, importlib.import_module("cyclopts").CycloptsError)):
+    if isinstance(error, _EXPECTED) or type(error).__module__.startswith("cyclopts"):
         # below the first line a goal's text is shown with a mark at the place
         first, *more = str(error).splitlines() or [type(error).__name__]
         goal = more[0].strip() if more and first.startswith("Cannot read the goal") else ""

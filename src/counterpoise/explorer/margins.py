@@ -84,7 +84,7 @@ def in_points(cost: float, problem: Problem) -> str:
 
 
 def _describe_margin(margin: Margin, problem: Problem, most_cost: float | None) -> dict[str, Any]:
-    """Return the bound of a goal, the value aimed at, what new rows are expected to have, and what the margin costs.
+    """Return the bound of a goal, the value aimed at, a 95 % interval for the population, and what the margin costs.
 
     One margin costs no more than all together.
     """

@@ -47,8 +47,8 @@ from counterpoise.explorer.state import (
 )
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.binding import PreparedPredictions, Views
-from counterpoise.goals.bound_goals import goal_range
 from counterpoise.goals.parsing import uses_deferral
+from counterpoise.goals.ranges import goal_range
 from counterpoise.goals.terms import BadColumn, Pairs
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from counterpoise._base.checks import check_alpha, check_confidence, check_number
 from counterpoise._base.text import load_json, shown
 from counterpoise.goals import Goal, parse_goal, validate_goals
-from counterpoise.goals.bound_goals import goal_range
+from counterpoise.goals.ranges import goal_range
 from counterpoise.rules.options import as_groups
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.theory.confidence import Bounds

@@ -44,7 +44,7 @@ class Constraints(NamedTuple):
 
     def conflict(self) -> tuple[list[int], float] | None:
         """Return the places of goals that cannot hold together and their least violation, or None where all can."""
-        conflict = find_conflict(self.matrix, self.bounds, scale=self.scale, domain=self.domain)
+        conflict = find_conflict(self.matrix, self.bounds, scale=self.scale, domain=self.domain, owners=self.owners)
         if conflict is None:
             return None
         return np.unique(self.owners[conflict.members]).tolist(), conflict.least_violation
@@ -85,6 +85,8 @@ def advise(
         conflict = limits.constraints({place: tighten_bound(goals[place], bound)}).conflict()
         nearest_proven &= conflict is not None
         held_by[goals[place]] = tuple(goals[other] for other in (conflict or ([],))[0] if other != place)
+    if any(goal.is_ratio for goal in members):  # whose rows are not in the unit of the bound
+        least_violation = min((abs(bound - goal.bound) for goal, bound in single.items()), default=least_violation)
     return InfeasibleGoals(members, least_violation, single, proven, joint, held_by, nearest_proven)
 
 

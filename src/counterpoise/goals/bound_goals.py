@@ -4,7 +4,6 @@ And what is checked before anything is trained: that a bound is one that its rat
 classes that goals use exist, and that no two of them contradict each other.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,15 +16,14 @@ from counterpoise._base.types import ArrayLike, FloatArray, IntArray
 from counterpoise.goals.binding import BoundRates, Views, bind_rates, name_in_errors
 from counterpoise.goals.classes import Classes
 from counterpoise.goals.equality import Distance
-from counterpoise.goals.expressions import ComparedRatios, Goal, Rate, Ratio, Searched, WorstOf
+from counterpoise.goals.expressions import ComparedRatios, Goal, Rate, Ratio, Searched
 from counterpoise.goals.infeasible import PERCENT, InfeasibleGoals, bound_scale, goal_unit
 from counterpoise.goals.parsing import as_goals, as_objective, refuse_deferral
 from counterpoise.goals.population import measure_goal, tighten_goal
-from counterpoise.goals.rates import COST
+from counterpoise.goals.ranges import goal_range, least_sums
 from counterpoise.goals.tables import as_tables, classes_of
-from counterpoise.goals.terms import Pairs, format_number, fractions
+from counterpoise.goals.terms import Pairs, format_number
 from counterpoise.solvers.linear_program import FEASIBLE, power_of_two
-from counterpoise.theory.confidence import Bounds
 
 
 @dataclass(frozen=True)
@@ -238,15 +236,6 @@ def _check_ratios(names: Sequence[Goal | Ratio], ratios: Sequence[Ratio], views:
             )
 
 
-def least_sums(weights: Any, views: Views) -> FloatArray:
-    """Return the least that the weights of each limit can add up to: each row has one answer."""
-    n_columns = views.classes.n_columns
-    if n_columns == 1:
-        return np.asarray(weights.minimum(0).sum(axis=1))
-    rows = [weights[[place]].toarray().reshape(-1, n_columns).min(axis=1).sum() for place in range(weights.shape[0])]
-    return np.array(rows)
-
-
 def validate_goals(goals: Any, *, trains: bool = False, defers: bool = True) -> tuple[Goal, ...]:
     """Return goals that models are to be chosen or trained for, after checking their bounds: see ``check_goal_ranges``.
 
@@ -304,47 +293,6 @@ def check_goal_ranges(goals: Iterable[Goal], *, trains: bool) -> None:
             ends = f"from {format_number(low)} to {format_number(high)}"
             what = "the distance between its sides" if goal.is_equality else "its left side"
             raise ValueError(f"The goal {goal} always holds: {what} lies {ends}. {PERCENT}")
-
-
-def goal_range(goal: Goal, views: Views | None = None) -> Bounds:
-    """Return between which numbers a goal's left side is, less the rates on its right; amounts are those of views."""
-    left, ends = goal.left, []
-    for member in (left - Rate(0.0, goal.right.terms),) if isinstance(left, Rate) else left.members():
-        if isinstance(member, Searched):
-            ends.append(member.bounds)
-            continue
-        if isinstance(member, Ratio):
-            sides = member.numerator, member.denominator
-            shares = [fractions(side) for side in sides]
-            is_share = all(not side.constant and len(part) == 1 for side, part in zip(sides, shares, strict=True))
-            if any(side.has_amounts for side in sides) or not is_share or (shares[0][0].top < 0).any():
-                ends.append(Bounds(-math.inf, math.inf))
-            else:
-                ends.append(Bounds(0.0, 1.0 if (shares[0][0].top <= shares[1][0].top).all() else math.inf))
-            continue
-        if member.has_amounts:  # of which data have any
-            ends.append(Bounds(-math.inf, math.inf) if views is None else _range_of_amounts(member, views))
-            continue
-        low = high = member.constant
-        for term in member.terms:
-            if term.metric.name == COST and term.metric.details:  # of its counts one at most is about a row
-                parts = [np.array([0.0, *(term.coefficient * count.coefficient for count in term.metric.counts)])]
-            else:
-                parts = [part.top[part.bottom > 0] for part in fractions(Rate(0.0, (term,)))]
-            low += float(sum(part.min() for part in parts))
-            high += float(sum(part.max() for part in parts))
-        ends.append(Bounds(low, high))
-    low, high = min(one.low for one in ends), max(one.high for one in ends)
-    if isinstance(left, WorstOf) and left.sense == "<=":  # the largest of its members, which is never below any
-        return Bounds(max(0.0, *(one.low for one in ends)), high)
-    return Bounds(max(low, 0.0), 1.0) if isinstance(left, WorstOf) and left.sense else Bounds(low, high)
-
-
-def _range_of_amounts(rate: Rate, views: Views) -> Bounds:
-    """Return the least and the largest value that decisions about some rows can give a rate."""
-    bound = bind_rates([rate.resolve(views)], views)
-    low, high = (sum(sign * least_sums(sign * own, views).item() for own in bound.weights.values()) for sign in (1, -1))
-    return Bounds(low + bound.constants.item(), high + bound.constants.item())
 
 
 def check_contradictions(goals: Sequence[Goal], views: Views) -> None:

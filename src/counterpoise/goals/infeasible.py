@@ -5,7 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from counterpoise.goals.expressions import Goal, Rate, Ratio, Searched
+from counterpoise.goals.ranges import goal_range
 from counterpoise.solvers.linear_program import power_of_two
 
 PERCENT = "A share is a number from 0 to 1: write 0.8 for 80 %."
@@ -41,7 +44,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         The smallest known set of goals that cannot hold together; without any one of them the others can. Where it is
         not ``proven`` all goals that took part.
     least_violation : float
-        The least total by which these goals must be missed.
+        The least sum of what these goals must be missed by, each in the unit of its bound.
     nearest_bounds : dict from Goal to float
         For goals of the conflict the nearest number on the right side (``Goal.bound``) that can be met while *all*
         other goals are kept as they are. Only those that this is enough for; none where no single bound is.
@@ -139,7 +142,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         [['recall >= 0.95 becomes 0.7123'], ['positive_rate <= 0.1 becomes 0.16']]
         """
         single, joint = (
-            {goal: goal.with_bound(round_safely(goal, bound)) for goal, bound in bounds.items()}
+            {goal: goal.with_bound(_offered(goal, bound)) for goal, bound in bounds.items()}
             for bounds in (self.nearest_bounds, self.joint_bounds)
         )
         return [{goal: instead} for goal, instead in single.items()] or ([joint] if joint else [])
@@ -169,10 +172,12 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             start = f"No {self.kind} meets"
         else:
             start = "These goals cannot hold together:" if len(self.conflict) > 1 else "This goal cannot hold:"
-        least = f"The least total violation{'' if self.proven else ' found'} is {self.least_violation:.4g}"
+        has_units = len(self.conflict) > 1 and not all(map(_is_of_shares, self.conflict))  # a sum would say nothing
+        found = "" if self.proven else " found"
+        least = "" if has_units else f" The least total violation{found} is {self.least_violation:.4g}."
         is_beyond = any((abs(goal.bound) > 1 or goal.is_equality) and _is_of_shares(goal) for goal in self.conflict)
         percent = is_beyond and self.least_violation > 1
-        message = f"{start} {goals}. {least}.{f' {PERCENT}' if percent else ''}{self._advice()}"
+        message = f"{start} {goals}.{least}{f' {PERCENT}' if percent else ''}{self._advice()}"
         return " ".join([message, *self.hints])
 
     def _advice(self) -> str:
@@ -194,6 +199,11 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             least = f"With all other goals kept, no single bound is enough. The smallest change that is{total}"
             return f" {least}: {bounds}."
         return ""
+
+
+def _offered(goal: Goal, bound: float) -> float:
+    """Return a bound with few digits, inside of what the left side can be: a goal beyond that is refused."""
+    return float(np.clip(round_safely(goal, bound), *goal_range(goal)))
 
 
 def _is_of_shares(goal: Goal) -> bool:
@@ -242,7 +252,7 @@ def bound_step(goal: Goal) -> float:
 
 def power_of_size(goal: Goal) -> int:
     """Return the power of ten that what a goal limits is of, at most: 0 for shares, 6 for costs of up to a million."""
-    return math.ceil(math.log10(goal.scale))
+    return math.ceil(math.log10(abs(goal.bound) if goal.has_amounts and goal.bound else goal.scale))
 
 
 def round_safely(goal: Goal, bound: float, digits: int = _DIGITS) -> float:

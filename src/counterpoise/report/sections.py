@@ -123,7 +123,7 @@ def _goal_notes(goal: GoalResult, parsed: Any) -> list[str]:
     elif margin is not None:
         notes.append(
             f"Decisions aim at {number(margin.value)} on the rows they were chosen on; {number(margin.low)} to "
-            f"{number(margin.high)} is expected of as many new rows."
+            f"{number(margin.high)} is expected in the population."
         )
     notes_by_split = {split: goal.on(split).note for split in goal.splits}
     notes += [f"It cannot be measured on the {split} rows: {note}." for split, note in notes_by_split.items() if note]

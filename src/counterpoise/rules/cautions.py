@@ -3,7 +3,6 @@
 Checks of goals, objective and groups need no model. Cautions are warnings about a fit that succeeded.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,7 +12,8 @@ from counterpoise.goals import Rate, Ratio, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound_goals import check_contradictions, check_goal_data, check_goal_ranges, refuse_compared
 from counterpoise.goals.classes import is_positive_word
-from counterpoise.goals.terms import Pairs
+from counterpoise.goals.expressions import terms_of
+from counterpoise.goals.terms import Pairs, Term
 from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.goal_rows import TRAIN, Positive
 from counterpoise.rules.margins import OF_FOLDS, Margins
@@ -23,9 +23,11 @@ from counterpoise.rules.scores.table import check_groups_of_twins, find_groups
 from counterpoise.theory.risks import RiskRows
 
 _PAIR = 2  # classes
-# every metric of goals/rates.py that depends on the positive class: a new one goes here too
-_OF_POSITIVE = re.compile("positive|negative|recall|precision|f1_score|coverage")
-_OF_NAMED = re.compile(r"\bof=|every_class")  # which name their class themselves
+# Metrics that are the same whichever of two classes is called positive, unless their rows are those of one class.
+_OF_BOTH_CLASSES = {
+    *("error_rate", "accuracy", "correct", "balanced_accuracy", "cost", "defer_rate", "churn", "flip_rate"),
+    *("win_rate", "loss_rate", "wins_minus_losses"),
+}
 _NEARLY_ALL = 0.5  # part of the rows that may be deferred before a warning
 _FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before a warning
 _IN_FILES = ' ("none" in a goals file and on the command line)'
@@ -101,18 +103,28 @@ class UnnamedPositive(Caution):
     """Goals use a positive class, and ``pos_label`` names none."""
 
 
-def warn_of_the_positive_class(goals: Iterable[Any], classes: AnyArray, pos_label: Any) -> None:
-    """Warn if goals refer to a positive class that only the order of two texts decides."""
+def warn_of_the_positive_class(goals: Iterable[Any], objective: Any, classes: AnyArray, pos_label: Any) -> None:
+    """Warn if goals or an objective refer to a positive class that only the order of two texts decides."""
     labels = classes.tolist()
     if pos_label is not None or len(labels) != _PAIR or not isinstance(labels[1], str) or is_positive_word(labels[1]):
         return
-    if not any(_OF_POSITIVE.search(str(goal)) and not _OF_NAMED.search(str(goal)) for goal in goals):
+    rates = [*goals, *([objective] if isinstance(objective, Rate | Ratio) else [])]
+    if not any(_depends_on_positive(term) for rate in rates for term in terms_of(rate)):
         return
     warn_caller(
-        f"The goals refer to a positive class, and you did not name it. counterpoise takes {labels[1]!r}, because it "
+        "The goals or the objective refer to a positive class, and you did not name it. counterpoise takes "
+        f"{labels[1]!r}, because it "
         f"sorts after {labels[0]!r}. Set pos_label={labels[0]!r} or pos_label={labels[1]!r}.",
         UnnamedPositive,
     )
+
+
+def _depends_on_positive(term: Term) -> bool:
+    """Return whether a rate would be another one if the other of two classes were the positive one."""
+    if term.rows.of is not None:  # it names its class
+        return False
+    is_part = term.rows.label is not None or term.rows.baseline is not None
+    return is_part or term.metric.name not in _OF_BOTH_CLASSES
 
 
 def warn_of_a_constant(decision: str, error: float, constant_error: float) -> None:

@@ -239,7 +239,7 @@ class Answers:
         return {**vars(self), "tables": {name: table.without_features() for name, table in self.tables.items()}}
 
 
-_LEAST_REACH = 1e-7  # part of its row's largest entry to which a ratio's scale falls: beyond, rounding would bind
+_LEAST_REACH = 1e-5  # part of its row's largest entry to which a ratio's scale falls: beyond, rounding would bind
 
 
 class LinearRate(NamedTuple):

@@ -25,8 +25,9 @@ from scipy.stats import qmc
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, GoalCheck, Rate
 from counterpoise.goals.binding import Views
-from counterpoise.goals.bound_goals import GoalLimits, goal_range
+from counterpoise.goals.bound_goals import GoalLimits
 from counterpoise.goals.expressions import ComparedRatios
+from counterpoise.goals.ranges import goal_range
 from counterpoise.goals.rates import defer_rate, error_rate
 from counterpoise.goals.terms import DEFAULT, Dataset, Linear, rows_behind
 from counterpoise.rules.choosing import Problem
@@ -41,7 +42,7 @@ _TOLD_APART = 20  # of the draws: smaller shares of them say little
 _FEW_ROWS, _FEW_SURE = 30, 3.0  # on fewer rows, or persons, a goal counts as sure only so many standard errors inside
 _FAR = 8.0  # standard errors beyond which a goal cannot fail by chance
 _TINY, _VAST = 1e-12, 1e60
-_TWO_SIDED = 1.96  # standard errors on both sides of what is expected of new rows
+_TWO_SIDED = 1.96  # standard errors on both sides of the value, for 95 % of cases
 _ALLOWED = 1e-9  # by which a goal may be missed: rounding
 _UNMET = 1e3  # added to the risk of rules that miss a goal on the rows: they come last
 _MOST_DOUBLINGS = 10
@@ -103,14 +104,14 @@ class Margin(NamedTuple):
     goal: Goal
     bound: float  # the number on the right side
     value: float  # that is aimed at: of the left side less the rates on the right, on the selection rows
-    standard_error: float | None  # of the value on as many new rows; None where the goal has no margin
+    standard_error: float | None  # of the value; None where the goal has no margin
     optimism: float | None  # by how much the choice makes the value look better
     cost: float  # what the objective would gain without this margin
     reason: str = ""  # why the goal has no margin
 
     @property
     def expected(self) -> tuple[float, float] | None:
-        """Return between which values new rows are expected, in 95 of 100 cases; None where there is no margin."""
+        """Return a 95 % interval for the value in the population; None where there is no margin."""
         if self.standard_error is None:
             return None
         ends = goal_range(self.goal)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.bound_goals import goal_range
 from counterpoise.goals.infeasible import SINGLE_RULE, bound_scale
+from counterpoise.goals.ranges import goal_range
 from counterpoise.rules.choosing import PoolPredictions
 
 _NEAR = 1e-3  # of its scale: distance of an offered bound from the nearest that the search can meet
@@ -41,7 +41,7 @@ def no_single_rule(
     find : callable
         Given goals, it returns the predictions of the best single rule that meets them, or None.
     violation : float
-        The total by which the nearest rule misses the goals.
+        The total by which the nearest rule misses the goals, where ``nearest`` cannot tell: in parts of their sizes.
     mixed : InfeasibleGoals, optional
         The error of all mixtures of rules, where none meets the goals either: one rule cannot meet tighter bounds.
     hints : sequence of str
@@ -51,17 +51,20 @@ def no_single_rule(
     nearest : PoolPredictions, optional
         What the rule that misses the goals least predicts: the bounds that it meets can be met together.
     """
-    conflict = _conflict(goals, find) if mixed is None else mixed.conflict
+    conflict = _conflict(goals if mixed is None else mixed.conflict, find)
     beyond = {} if mixed is None else mixed.nearest_bounds
     bounds = {goal: _nearest_bound(goals, goal, find, beyond.get(goal, goal.bound)) for goal in conflict}
     offered = {goal: bound for goal, bound in bounds.items() if bound is not None}
     checks = () if nearest is None else nearest.answers.checks(goals, np.ones(1))
     missed = {one.goal: one.goal.bound + one.goal.sign * one.violation for one in checks if one.violation > 0}
-    joint = {} if any(goal.confidence is not None for goal in missed) else missed
+    joint = {} if any(goal.confidence is not None for goal in goals) else missed
     if len(joint) == 1:  # then it is a bound for one goal too, perhaps a nearer one
         ((goal, bound),) = joint.items()
-        if goal in conflict and abs(bound - goal.bound) < abs(offered.get(goal, np.inf) - goal.bound):
+        joint = {}
+        if abs(bound - goal.bound) < abs(offered.get(goal, np.inf) - goal.bound):
             offered[goal] = bound
+    if missed and not any(goal.confidence is not None for goal in goals):  # in the units of the bounds
+        violation = sum(one.violation for one in checks if one.violation > 0)
     moves = [abs(bound - goal.bound) for goal, bound in offered.items() if goal.confidence is None]
     violation = min([violation, *moves])
     parts = conflict, violation, offered, proven, joint

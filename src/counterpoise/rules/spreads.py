@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.goals.bound_goals import goal_range
+from counterpoise.goals.ranges import goal_range
 from counterpoise.rules.goal_rows import GoalConstraints
 
 _MOST_STEPS = 8  # of the search for a bound

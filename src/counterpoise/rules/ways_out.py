@@ -12,6 +12,7 @@ import numpy as np
 
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows
 from counterpoise.goals.infeasible import NOT_OFFERED, Outcome, round_safely
+from counterpoise.goals.ranges import goal_range
 from counterpoise.goals.rates import error_rate, is_maximized, positive_rate
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
@@ -122,7 +123,7 @@ def _moved_until_sure(family: Any, problem: Problem, way: Way) -> Way:
     low, high, most = 0.0, 2.0, _MOST_MOVE  # standard errors that are not enough, that are tried, and the most ever
     while errors and high <= most and (not found or high - low > _NEAR * high):
         moved = {goal: _moved(instead, high * errors[goal]) for goal, instead in way.items()}
-        if _is_sure(_solved(family, problem, moved, problem.confidence)):
+        if all(map(_can_fail, moved.values())) and _is_sure(_solved(family, problem, moved, problem.confidence)):
             found, most = moved, high
         else:
             low = high
@@ -144,6 +145,12 @@ def _standard_errors(family: Any, problem: Problem, way: Way) -> dict[Goal, floa
 def _moved(goal: Goal, by: float) -> Goal:
     """Return a goal whose bound is looser by a number."""
     return goal.with_bound(round_safely(goal, goal.bound + (by if goal.sense == "<=" else -by), _DIGITS))
+
+
+def _can_fail(goal: Goal) -> bool:
+    """Return whether a bound is inside of what the left side can be: beyond, the goal would always hold."""
+    low, high = goal_range(goal)
+    return goal.bound < high if goal.sense == "<=" else goal.bound > low
 
 
 def _is_sure(solution: Any) -> bool:

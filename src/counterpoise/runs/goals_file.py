@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -495,11 +495,15 @@ def _expected(error: Any) -> str:
 
 def _known_keys(key: Sequence[Any]) -> list[str]:
     """Return the keys of the table at ``key``."""
-    table: Any = RunSettings
+    table: type[BaseModel] = RunSettings
+    is_name = False  # whether the next part is the name of a dataset, and no key of ours
     for part in key:
-        fields = table.model_fields if isinstance(table, type) and issubclass(table, BaseModel) else {}
-        if isinstance(part, str) and part in fields:
-            table = _inner_model(fields[part].annotation)
+        if isinstance(part, str) and part in table.model_fields and not is_name:
+            annotation = table.model_fields[part].annotation
+            table = _inner_model(annotation) or table
+            is_name = get_origin(annotation) is dict
+        else:
+            is_name = False
     return list(table.model_fields)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.auditing.audit import FAILS
+from counterpoise.auditing.verdicts import Verdicts
 from counterpoise.goals import Goal, InfeasibleGoals, parse_goal
 from counterpoise.goals.binding import prepare
 from counterpoise.goals.checks import GoalCheck
@@ -109,7 +110,7 @@ def propose_run(
         have failed, or where no rule within the plan meets the goals.
     """
     if not summary.fails:
-        return Proposal(None, {}, reason="No goal fails.")
+        return Proposal(None, {}, reason=_why_none(summary.verdicts))
     if data_path is None:
         raise ValueError(
             "A proposal needs recent labelled rows: pass a batch that has labels, or a file with --recent."
@@ -146,6 +147,13 @@ def propose_run(
         reason = f"On the recent rows no {error.kind} meets {together}."
         return Proposal(None, {}, reason=reason, remark=remark, nearest=(*_nearest(error, plan), *hints))
     return _compare(run, made, Path(data_path))._replace(remark=remark)
+
+
+def _why_none(verdicts: Verdicts) -> str:
+    """Return that no goal fails, and which are undecided although a change was noticed."""
+    noticed = [str(one.goal.with_confidence(None)) for one in verdicts if one.changed_at is not None]
+    though = f" yet, although a violation of {' and of '.join(noticed)} was noticed: the verdicts are about all rows"
+    return f"No goal fails{though if noticed else ''}."
 
 
 def _checks(run: Run, part: RunRows, path: Path, goals: Sequence[Goal]) -> list[GoalCheck]:

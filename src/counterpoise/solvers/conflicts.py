@@ -23,11 +23,11 @@ Domain = Literal["box", "simplex"]
 class Conflict(NamedTuple):
     """Constraints that cannot all hold.
 
-    ``members`` is irreducible: all of its proper subsets can hold.
+    ``members`` is irreducible: without the constraints of any one owner the others can hold.
     """
 
     members: IntArray  # indices of constraints, ascending
-    least_violation: float  # of the members: the least sum of what they are exceeded by
+    least_violation: float  # the least sum over owners of the most that their constraints are exceeded by
 
 
 def can_hold(matrix: Any, bounds: ArrayLike, *, scale: ArrayLike | None = None, domain: Domain = "box") -> bool:
@@ -37,7 +37,12 @@ def can_hold(matrix: Any, bounds: ArrayLike, *, scale: ArrayLike | None = None, 
 
 
 def find_conflict(
-    matrix: Any, bounds: ArrayLike, *, scale: ArrayLike | None = None, domain: Domain = "box"
+    matrix: Any,
+    bounds: ArrayLike,
+    *,
+    scale: ArrayLike | None = None,
+    domain: Domain = "box",
+    owners: ArrayLike | None = None,
 ) -> Conflict | None:
     """Return why no x in the domain has ``matrix @ x <= bounds``, or None where one has.
 
@@ -50,6 +55,8 @@ def find_conflict(
         be.
     domain : {"box", "simplex"}
         Each entry of x between 0 and 1, or all of them non-negative with sum 1.
+    owners : array of int of shape (n_constraints,), optional
+        Constraints of one owner stay or leave together. Default: each its own.
 
     Returns
     -------
@@ -68,13 +75,12 @@ def find_conflict(
     everything = np.arange(program.n_constraints)
     if program.holding(everything) is not None:
         return None
-    members = everything
-    for candidate in everything:  # drop one after the other where the rest still conflicts (the deletion filter)
-        rest = members[members != candidate]
+    members, owner_of = everything, everything if owners is None else np.asarray(owners)
+    for owner in np.unique(owner_of):  # drop one after the other where the rest still conflicts (the deletion filter)
+        rest = members[owner_of[members] != owner]
         if program.holding(rest) is None:
             members = rest
-    excess = program.matrix @ program.least_point(members, np.ones(members.size)) - program.bounds
-    return Conflict(members, float(np.maximum(excess[members], 0.0).sum()))
+    return Conflict(members, program.least_violation(members, owner_of[members]))
 
 
 def least_relaxation(
@@ -220,6 +226,20 @@ class _ConflictProgram:
         cost = np.concatenate([np.zeros(self.n_variables), worth / _largest(worth)])
         solution = self.solve(cost, _beside(self.unit_rows[members], slack), self.limits[members])
         return self._clean(solution[: self.n_variables])
+
+    def least_violation(self, members: IntArray, owners: IntArray) -> float:
+        """Return the least sum over owners of the most that their constraints are exceeded by."""
+        names, places = np.unique(owners, return_inverse=True)
+        sizes = np.zeros(names.size)
+        np.maximum.at(sizes, places, self.scale[members])
+        slack = np.zeros((members.size, names.size))
+        slack[np.arange(members.size), places] = -sizes[places] / self.scale[members]
+        cost = np.concatenate([np.zeros(self.n_variables), sizes / _largest(sizes)])
+        solution = self.solve(cost, _beside(self.unit_rows[members], slack), self.limits[members])
+        excess = self.matrix[members] @ self._clean(solution[: self.n_variables]) - self.bounds[members]
+        most = np.zeros(names.size)
+        np.maximum.at(most, places, excess)
+        return float(most.sum())
 
     def _clean(self, point: FloatArray) -> FloatArray:
         if self.domain == "box":

@@ -545,7 +545,7 @@ class Explorer {
     const margins = this.hello.why_no_margins ? null : [" With a confidence, a second figure shows the bound\u00a0",
       draw("svg", { viewBox: "0 0 8 12", width: 6, height: 12, class: "swatch thin", "aria-hidden": "true" }, draw("line", { class: "bound", x1: 4, x2: 4, y1: 0, y2: 12 })),
       ", the ", bar("margin", "margin inside of it"), " and what is ",
-      draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" }, draw("path", { class: "ink", d: "M1,1V7M1,4H21M21,1V7" })), " expected on new rows."];
+      draw("svg", { viewBox: "0 0 22 8", width: 22, height: 8, class: "swatch", "aria-hidden": "true" }, draw("path", { class: "ink", d: "M1,1V7M1,4H21M21,1V7" })), " expected in the population."];
     return el("p", { class: "muted detail" }, "The bar below a bound shows the values that can be met: ", bar("f1", "at a price"), bar("band", "at no cost"), "The rest cannot be met.", margins);
   }
 
@@ -859,7 +859,7 @@ class Explorer {
     if (margin.note) { row.margin.replaceChildren(el("p", { class: "muted" }, margin.note)); return; }
     const [low, high] = [margin.low, margin.high].map((end) => value + end - margin.value); // where margins are kept, the value has moved
     const ends = [bound, value, low, high], least = Math.min(...ends), most = Math.max(...ends), x = scale(least, most, 8, WIDE - 8);
-    const figure = draw("svg", { viewBox: `0 0 ${WIDE} 20`, role: "img", "aria-label": `Bound ${shown(bound)}, aimed at ${shown(value)}, ${shown(low)} to ${shown(high)} expected on new rows` },
+    const figure = draw("svg", { viewBox: `0 0 ${WIDE} 20`, role: "img", "aria-label": `Bound ${shown(bound)}, aimed at ${shown(value)}, ${shown(low)} to ${shown(high)} expected in the population` },
       draw("line", { class: "grid", x1: 0, x2: WIDE, y1: 10, y2: 10 }),
       draw("rect", { class: "margin", x: Math.min(x(bound), x(value)), y: 7, width: Math.abs(x(value) - x(bound)), height: 6 }),
       draw("path", { class: "ink", fill: "none", d: `M${x(low)},6V14M${x(low)},10H${x(high)}M${x(high)},6V14` }),

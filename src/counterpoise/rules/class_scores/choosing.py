@@ -197,4 +197,4 @@ def as_fixed(scores: CalibratedScores, problem: Problem, best: Choice) -> Choice
         return None if other_violation > 0 else scores.predictions_of([other])
 
     mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
-    raise no_single_rule(problem.goals, find, violation, hints=[mixed])
+    raise no_single_rule(problem.goals, find, violation, hints=[mixed], nearest=scores.predictions_of([rule]))
