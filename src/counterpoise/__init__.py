@@ -10,5 +10,5 @@ Submodules load on first use, so ``import counterpoise`` stays light.
 
 from counterpoise._base.lazy import lazy
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __getattr__, __dir__, __all__ = lazy(__name__, __file__)

@@ -11,7 +11,7 @@ import numpy as np
 
 from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.auditing.audit import classes_of_model, defer_label_of
+from counterpoise.auditing.audit import classes_of_model, deciding_model, defer_label_of
 from counterpoise.goals.catalogue import needs
 from counterpoise.goals.classes import as_labels, check_answers, known_labels, without_deferred
 from counterpoise.goals.rates import ALIASES, METRICS, RATIOS, make_metric
@@ -222,7 +222,7 @@ class RateDisplay:
         **kwargs
             As for ``from_predictions``, ``sensitive_features`` among them.
         """
-        model = _innermost(estimator)
+        model = deciding_model(estimator)
         classes = classes_of_model(model, None if y is None else as_labels(y))
         options = {"classes": classes, "defer_label": defer_label_of(model, None)}
         return cls.from_predictions(
@@ -380,7 +380,7 @@ def count_bounds(rate: float, n_trials: int | None, *, confidence: float = _CONF
 def _error_probabilities(estimator: Any, X: Any, y: ArrayLike, columns: dict[str, Any]) -> FloatArray:
     labels = np.asarray(y)
     if not _draws(estimator):
-        model, predictions = _innermost(estimator), as_labels(estimator.predict(X, **columns))
+        model, predictions = deciding_model(estimator), as_labels(estimator.predict(X, **columns))
         return _wrong(labels, predictions, classes_of_model(model, labels), defer_label_of(model, None))
     predictions = _decision_shares(estimator, X, columns)[:, : len(estimator.classes_)]
     return np.asarray(1.0 - (predictions * (labels[:, None] == np.asarray(estimator.classes_))).sum(axis=1))
@@ -398,22 +398,14 @@ def _decision_shares(estimator: Any, X: Any, columns: dict[str, Any]) -> FloatAr
 
 def _draws(estimator: Any) -> bool:
     """Return whether a classifier draws its answers."""
-    return kind_of_decision(getattr(_innermost(estimator), "decision", None)) in _DRAWN
+    return kind_of_decision(getattr(deciding_model(estimator), "decision", None)) in _DRAWN
 
 
 def _prediction_arguments(estimator: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of the columns and baseline predictions that a classifier uses to decide; most use only X."""
-    looks_at_groups = bool(getattr(getattr(_innermost(estimator), "groups_", None), "by", ()))
+    looks_at_groups = bool(getattr(getattr(deciding_model(estimator), "groups_", None), "by", ()))
     names = ("sensitive_features", "baseline") if looks_at_groups else ()
     return {name: arguments[name] for name in names if arguments.get(name) is not None}
-
-
-def _innermost(estimator: Any) -> Any:
-    """Return what decides: the last step of a pipeline, the best candidate of a search."""
-    while hasattr(estimator, "best_estimator_") or hasattr(estimator, "steps"):
-        best = getattr(estimator, "best_estimator_", None)
-        estimator = estimator.steps[-1][1] if best is None else best
-    return estimator
 
 
 def _wrong(labels: AnyArray, predictions: AnyArray, classes: ArrayLike | None, deferred: Any = None) -> FloatArray:

@@ -297,6 +297,20 @@ def test_an_audit_of_a_group_without_positives_says_so_on_every_page(audited, ca
     assert main([*AUDIT, *goals, "--strict"]) == 1
 
 
+@pytest.mark.parametrize("words", [["1", "01", "2"], ["true", "True", "false"]])
+def test_groups_that_are_written_differently_stay_apart_in_csv_as_in_parquet(tmp_path, capsys, words):
+    rows = {"group": np.repeat(words, 60), "said": np.repeat([1, 0, 1], 60), "paid": np.tile([0, 1], 90)}
+    pd.DataFrame(rows).to_csv(tmp_path / "rows.csv", index=False)
+    pd.DataFrame(rows).to_parquet(tmp_path / "rows.parquet")
+    told = []
+    for name in ("rows.csv", "rows.parquet"):
+        goal = ["--goal", "max_difference(positive_rate, by=group) <= 0.3", "--groups", "group", "--json"]
+        assert main(["audit", str(tmp_path / name), "--target", "paid", "--prediction", "said", *goal]) == 0
+        told.append(json.loads(capsys.readouterr().out)["goals"])
+    assert told[0] == told[1]
+    assert told[0][0]["verdict"] == "fails"
+
+
 def test_old_answers_that_are_no_class_are_refused(audited, capsys):
     audited.assign(old=np.where(audited["old"] == "no", "n/a", "yes")).to_csv("words.csv", index=False)
     assert main([*AUDIT, "--goal", "churn <= 0.9"]) == 2

@@ -2,6 +2,7 @@
 
 import pickle
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from scipy.stats import binomtest
 from sklearn.datasets import load_breast_cancer
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import ConstrainedClassifier, MixtureClassifier, audit, certify
+from counterpoise import ConstrainedClassifier, GoalClassifier, MixtureClassifier, audit, certify
 from counterpoise.auditing.audit import tighten
 from counterpoise.datasets import split_three_ways
 from counterpoise.goals import (
@@ -161,6 +163,28 @@ def cancer():
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[parts.train], labels[parts.train])
     rows = parts.certify
     return model, X[rows], labels[rows], size[rows]
+
+
+def test_rules_by_group_in_a_pipeline_or_a_search_get_the_groups_and_churn_the_baseline(cancer):
+    _, X, y, size = cancer
+    X, groups = np.asarray(X), np.asarray(size)
+    goals = ["positive_rate(group=large) <= 0.9", "churn <= 0.9"]
+    by_group = GoalClassifier(
+        DecisionTreeClassifier(max_depth=3), goals=goals[:1], by="group", cv=2, pos_label="malignant", random_state=0
+    )
+    pipeline = make_pipeline(StandardScaler(), by_group)
+    pipeline.fit(X, y, goalclassifier__sensitive_features=groups)
+    rule = pipeline[-1]
+    expected = certify(
+        rule.predict(pipeline[:-1].transform(X), sensitive_features=groups),
+        *(goals, None, y),
+        sensitive_features=groups,
+        baseline=np.asarray(y)[::-1],
+        pos_label="malignant",
+    )
+    search = SimpleNamespace(best_estimator_=pipeline, predict=pipeline.predict)
+    for model in (pipeline, search):
+        assert certify(model, goals, X, y, sensitive_features=groups, baseline=np.asarray(y)[::-1]) == expected
 
 
 def test_any_kind_of_classifier_is_audited(cancer):
@@ -353,7 +377,8 @@ def test_the_positive_class_is_the_models_own():
     said = np.where(np.arange(120) % 8 == 1, "paid", y)  # half of the defaults are missed
     X = np.arange(120.0)[:, None]
     model = MixtureClassifier([lambda rows: said[rows[:, 0].astype(int)]], alpha=1.0, pos_label="default").fit(X, y)
-    for audited in (model, make_pipeline(FunctionTransformer(), model)):
+    search = GridSearchCV(model, {"n_jobs": [None]}, scoring=lambda *_: 0.0, cv=2).fit(X, y)
+    for audited in (model, make_pipeline(FunctionTransformer(), model), search):
         assert certify(audited, ["recall >= 0.8"], X, y)[0].estimate == pytest.approx(0.5)
     assert certify(model, ["recall >= 0.8"], X, y, pos_label="paid")[0].estimate == pytest.approx(1.0)
 

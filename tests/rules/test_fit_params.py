@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -95,6 +95,10 @@ def test_rows_to_stop_on_keep_persons_together_and_the_order_of_time(seen):
     model = Stopping(early_stopping_rounds=5)
     goal_classifier(model).fit(X, Y, ids=PERSONS, eval_set=0.2)
     assert all(np.intersect1d(PERSONS[rows], PERSONS[outside]).size == 0 for rows, outside, *_ in seen)
+    seen.clear()
+    goal_classifier(model, cv=PredefinedSplit(np.arange(N) // 60 - 1)).fit(X, Y, ids=PERSONS, eval_set=0.2)
+    assert len(seen) == 4  # three folds, without the first rows, and all
+    assert all(np.intersect1d(PERSONS[rows], PERSONS[outside]).size == 0 for rows, outside, *_ in seen[:-1])
     seen.clear()
     goal_classifier(model, cv=TimeSeriesSplit(3)).fit(X, Y, eval_set=0.2)
     assert all(rows.max() < outside.min() for rows, outside, *_ in seen[:-1])

@@ -136,3 +136,89 @@ def test_bounds_are_offered_beside_goals_that_compare_ratios(decision):
     assert caught.value.ways_out
     for way in caught.value.ways_out:
         model.rebalance(goals=[way.get(goal, goal) for goal in model.goals_])
+
+
+TINY = [
+    *("recall >= 0.9", "positive_rate <= 0.2", "every_group(error_rate, by=group) <= 0.2", "precision >= 0.8"),
+    *("every_group(churn, by=group) <= 0.2", "max_difference(positive_rate, by=group) <= 0.1"),
+]
+
+
+@pytest.mark.parametrize("decision", ["fixed", "sticky"])
+def test_conflicts_are_smallest_sets_and_every_way_out_of_tiny_tables_works(decision):
+    rng, refused = np.random.default_rng(3), 0
+    for _ in range(12):
+        scores, y, group, deployed = rng.choice([0.1, 0.5, 0.9], 8), *rng.integers(0, 2, (3, 8))
+        y[:2] = group[2:4] = 0, 1
+        goals = list(map(parse_goal, rng.choice(TINY, 3, replace=False)))
+
+        def fit_to(goals, scores=scores, y=y, group=group, deployed=deployed):
+            model = cp.GoalClassifier([scores], cv="prefit", goals=goals, confidence=None, decision=decision)
+            return model.fit(np.zeros((8, 1)), y, sensitive_features=group, baseline=deployed)
+
+        error = None
+        try:
+            fit_to(goals)
+        except InfeasibleGoals as caught:
+            error = caught
+        if error is None:
+            continue
+        refused += 1
+        for way in error.ways_out:
+            fit_to([way.get(goal, goal) for goal in goals])
+        for goal in error.conflict if len(error.conflict) > 1 else ():
+            fit_to([one for one in error.conflict if one is not goal])
+        moves = [abs(bound - goal.bound) for goal, bound in error.nearest_bounds.items()]
+        assert 0 < error.least_violation <= min(moves, default=np.inf) + 1e-9
+    assert refused >= 5
+
+
+@pytest.mark.parametrize("decision", ["fixed", "sticky"])
+def test_the_least_violation_and_the_bound_beside_it_are_in_the_unit_of_the_goal(decision):
+    y, scores, amounts = np.arange(40) % 3 > 0, np.linspace(0.05, 0.95, 40), np.tile([20.0, 5.0, 80.0, 10.0, 30.0], 8)
+    for unit in (1e-9, 1.0, 1e6):
+        goal = f"cost({{True->False: paid, False->True: {5 * unit!r}}}) <= {0.01 * unit!r}"
+        model = cp.GoalClassifier([scores], cv="prefit", goals=goal, confidence=None, decision=decision)
+        with pytest.raises(InfeasibleGoals) as caught:
+            model.fit(np.zeros((40, 1)), y, sensitive_features={"paid": amounts * unit})
+        ((way,),) = (one.values() for one in caught.value.ways_out)
+        assert way.bound == pytest.approx(1.625 * unit, rel=1e-3)
+        assert caught.value.least_violation == pytest.approx(1.615 * unit, rel=1e-3)
+
+
+def test_totals_of_several_units_are_not_printed():
+    y, scores = weak_scores()
+    for unit, says in ((1, True), (1000, False)):
+        goals = ["recall >= 0.9", f"cost({{0->1: {unit}}}) <= {0.05 * unit}"]
+        with pytest.raises(InfeasibleGoals) as caught:
+            cp.GoalClassifier([scores], cv="prefit", goals=goals, confidence=None).fit(np.zeros((y.size, 1)), y)
+        assert ("least total violation" in str(caught.value)) == says
+
+
+def test_a_change_that_leaves_a_goal_with_its_own_confidence_out_of_reach_is_not_offered():
+    scores, y, group = np.tile([0.2, 0.8], 4), [0, 1] * 4, list("AABBAABB")
+    goals = ["max_difference(positive_rate, by=group) <= 0.1 with confidence 0.8", "positive_rate == 0.1 +- 0.05"]
+    with pytest.raises(InfeasibleGoals) as caught:
+        cp.GoalClassifier([scores], cv="prefit", goals=goals, confidence=None).fit(
+            scores[:, None], y, sensitive_features=group
+        )
+    assert caught.value.ways_out == []
+
+
+def test_bounds_with_room_for_a_confidence_are_inside_of_what_goals_can_be():
+    scores, y = np.linspace(0.02, 0.98, 40), (np.arange(40) % 3 == 0).astype(int)
+    with pytest.raises(InfeasibleGoals) as caught:
+        cp.GoalClassifier([scores], cv="prefit", goals=["positive_rate <= 0.05", "recall >= 0.95"]).fit(
+            scores[:, None], y
+        )
+    assert all(0 < goal.bound < 1 for goal in caught.value.sure.values())
+    assert "loosen them further" in str(caught.value)
+
+
+def test_deferring_everybody_meets_goals_on_decided_rows_whatever_the_weights():
+    scores, y, group = np.array([0.2, 0.5, 0.5, 0.2, 0.2]), [1, 0, 0, 0, 0], list("ABBAB")
+    goals = ["decided_error_rate <= 0.5", "every_group(decided_error_rate, by=group) <= 0.35"]
+    model = cp.GoalClassifier([scores], cv="prefit", goals=goals, confidence=None, deferral=cp.Deferral(1.0))
+    weights = [25.0, 11.0, 3.0, 25.0, 18.0]
+    model.fit(scores[:, None], y, sensitive_features=group, sample_weight=weights)
+    assert all(check.holds for check in model.check_goals())

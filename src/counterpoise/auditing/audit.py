@@ -163,6 +163,7 @@ def certify(
     y: ArrayLike | None = None,
     *,
     sensitive_features: Any = None,
+    baseline: ArrayLike | None = None,
     datasets: Mapping[str, Table] | None = None,
     confidence: float | None = None,
     sample_weight: ArrayLike | None = None,
@@ -178,7 +179,8 @@ def certify(
     ----------
     model : fitted classifier, callable, array, or dict of arrays by dataset
         Anything with ``predict``, a function from X to labels, or the predicted labels themselves. A ``predict`` that
-        takes ``sensitive_features`` gets them too. A randomized classifier is audited by the decisions it makes.
+        takes ``sensitive_features`` gets them too, at the end of a pipeline and inside of a search as well. A
+        randomized classifier is audited by the decisions it makes.
     goals : goals or their texts
         A goal may carry its own confidence: ``goal.with_confidence(0.99)``.
     X, y : held-out rows and labels, optional
@@ -186,6 +188,8 @@ def certify(
         labels.
     sensitive_features : data frame, dict of arrays or array, optional
         Columns that goals use; a bare array is the column ``group``.
+    baseline : array of shape (n_samples,), optional
+        The predictions of the deployed model for the rows X, for churn, wins and losses.
     datasets : dict from names to Table, optional
         Held-out rows of other datasets that goals use.
     confidence : float in (0, 1), optional
@@ -236,14 +240,14 @@ def certify(
     """
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
     weights["largest_value"] = largest_value
-    has_rows = any(part is not None for part in (X, y, sensitive_features, *weights.values()))
-    tables = with_train(Table(X, y, sensitive_features, **weights) if has_rows else None, datasets)
+    has_rows = any(part is not None for part in (X, y, sensitive_features, baseline, *weights.values()))
+    tables = with_train(Table(X, y, sensitive_features, baseline, **weights) if has_rows else None, datasets)
     if not tables:
         raise ValueError("An audit needs held-out rows: pass X and y, or datasets; got neither.")
     all_goals = as_goals(goals)
     names = dict.fromkeys(name for goal in all_goals for name in goal.datasets)
     predictions = {name: predict_dataset(model, name, table_of(tables, name)) for name in names}
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = deciding_model(model)
     positive = getattr(last, "pos_label", None) if pos_label is None else pos_label
     if classes is None:
         classes = classes_of_model(last, *(table.y for table in tables.values()))
@@ -255,6 +259,14 @@ def defer_label_of(model: Any, label: Any) -> Any:
     """Return the label of deferred rows: the given one, else that of the model, None where it defers none."""
     deferral = getattr(model, "deferral", None)
     return deferral.label if label is None and deferral is not None else label
+
+
+def deciding_model(model: Any) -> Any:
+    """Return what decides: the last step of a pipeline, the best candidate of a search."""
+    while hasattr(model, "best_estimator_") or hasattr(model, "steps"):
+        best = getattr(model, "best_estimator_", None)
+        model = model.steps[-1][1] if best is None else best
+    return model
 
 
 def classes_of_model(model: Any, *labels: AnyArray | None) -> AnyArray | None:

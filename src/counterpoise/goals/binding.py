@@ -538,11 +538,13 @@ def _as_chances(array: AnyArray, kind: str, classes: Classes, name: str) -> Floa
 
 def predict_dataset(model: Any, name: str, table: Table) -> AnyArray:
     """Return the predictions for a dataset, by a model or as given in its place."""
+    model = getattr(model, "best_estimator_", model)  # of a search, whose predict takes X alone
     ask: Callable[[Any], Any] | None = getattr(model, "predict", model if callable(model) else None)
     if ask is not None:
         if table.X is None:
             raise ValueError(f"Dataset {name!r} has no X for the model to predict: pass X, or the predictions instead.")
-        return as_labels(ask(table.X, **_asked_columns(ask, table)))
+        last = model.steps[-1][1] if hasattr(model, "steps") else model
+        return as_labels(ask(table.X, **_asked_columns(getattr(last, "predict", ask), table)))
     if isinstance(model, Mapping):
         return as_labels(predictions_of(model, name))
     if name != DEFAULT:

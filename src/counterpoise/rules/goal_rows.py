@@ -382,10 +382,6 @@ class GoalConstraints(NamedTuple):
             rows[spread.rows], bounds[spread.rows] = spread.limits(own)
         return self._replace(rows=rows, bounds=bounds)
 
-    def excess(self, mixture: FloatArray) -> float:
-        """Return by how much a mixture misses the goals that compare ratios, in all."""
-        return sum(spread.excess(mixture) for spread in self.spreads)
-
     @property
     def places(self) -> IntArray:
         """Return the place of the goal that each row belongs to."""

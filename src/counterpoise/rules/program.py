@@ -187,12 +187,6 @@ class Program(NamedTuple):
 
         return explain_spreads(self, can_hold, proven=error.proven)
 
-    def solve_linear(self, tol: float, start: Any = None) -> Optimum:
-        """Return the best mixture inside of the limits as they stand, those of one box where goals compare ratios."""
-        rules = self.family.start(self.objective)
-        rules = rules if start is None else _within_reason(self.family, rules, start)
-        return self.family.optimum(self, tol, rules)  # type: ignore[no-any-return]
-
     @property
     def spreads(self) -> tuple[Any, ...]:
         """Return the goals that compare ratios, which are no linear limits."""

@@ -65,8 +65,9 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     left_out = [f"{single[goal][goal]} ({outcomes[goal]})" for goal in order if goal not in offered]
     if left_out:
         hints.append(f"{NOT_OFFERED}, as nearly everybody then gets the same decision: {', '.join(left_out)}.")
-    if not useful and not joint:
-        hints.append("With each of these bounds nearly everybody gets the same decision; no other one was found.")
+    if not useful and (not joint or together[0].is_constant):
+        these = "these bounds" if joint else "each of these bounds"
+        hints.append(f"With {these} nearly everybody gets the same decision; no other one was found.")
     hints.append(f"Without goals the least error is {_outcome(family, problem, plain).error:.1%}.")
     hints += [_how_near(family, problem, goal, solved[goal]) for goal in offered[:1]]
     if problem.confidence is not None and not all(goal.confidence for goal in problem.goals):
@@ -123,7 +124,8 @@ def _moved_until_sure(family: Any, problem: Problem, way: Way) -> Way:
     low, high, most = 0.0, 2.0, _MOST_MOVE  # standard errors that are not enough, that are tried, and the most ever
     while errors and high <= most and (not found or high - low > _NEAR * high):
         moved = {goal: _moved(instead, high * errors[goal]) for goal, instead in way.items()}
-        if all(map(_can_fail, moved.values())) and _is_sure(_solved(family, problem, moved, problem.confidence)):
+        is_open = all(map(_can_fail, moved.values()))
+        if is_open and _is_sure(_solved(family, problem, moved, problem.confidence), problem.confidence):
             found, most = moved, high
         else:
             low = high
@@ -153,8 +155,12 @@ def _can_fail(goal: Goal) -> bool:
     return goal.bound < high if goal.sense == "<=" else goal.bound > low
 
 
-def _is_sure(solution: Any) -> bool:
-    return solution is not None and solution.margins is not None and solution.margins.confidence is not None
+def _is_sure(solution: Any, confidence: float | Proof | None) -> bool:
+    """Return whether a confidence was reached; of a proof, whether it was proven and not only aimed at by margins."""
+    if solution is None or solution.margins is None or solution.margins.confidence is None:
+        return False
+    proof = solution.margins.proof
+    return not isinstance(confidence, Proof) or (proof is not None and proof.is_proven)
 
 
 def _outcome(family: Any, problem: Problem, solution: Any) -> Outcome:

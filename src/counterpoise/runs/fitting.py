@@ -94,8 +94,8 @@ class Work(NamedTuple):
     tell: ProgressCallback
     say: Say
     keep: Keep
+    warnings: list[str]
     goals_file: bytes = b""
-    warnings: list[str] = []  # noqa: RUF012 - each work has its own
 
     def warn(self, text: str) -> None:
         """Say something that the result of the run repeats."""

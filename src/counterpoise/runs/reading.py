@@ -280,11 +280,13 @@ def _table(
         raise DataError(f"{path} must hold rows; it has a header only.")
     if is_parquet(path):
         return table
-    lost = [name for name in columns if name in values and name not in texts and _has_lost_words(table[name])]
+    compared = [name for name in columns if name in values and name not in texts]
+    lost = [name for name in compared if _has_lost_words(table[name]) or _may_have_merged(table[name])]
     if lost:
         again = _guarded(path, lambda one: _read(one, lost, missing, lost))
         for name in lost:
-            table = table.set_column(columns.index(name), name, again[name])
+            if _has_lost_words(table[name]) or _n_values(again[name]) > _n_values(table[name]):
+                table = table.set_column(columns.index(name), name, again[name])
     for place, name in enumerate(columns):
         if name not in texts and name not in values:
             table = table.set_column(place, name, _as_numbers(table[name], name, path))
@@ -295,6 +297,15 @@ def _has_lost_words(column: Any) -> bool:
     """Tell whether words of a CSV file were read as times, or as numbers that are none: ``nan``, and no empty field."""
     has_nan = pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
     return pa.types.is_temporal(column.type) or bool(has_nan)
+
+
+def _may_have_merged(column: Any) -> bool:
+    """Tell whether words of a CSV file that are not the same may have become one value, as 1 and 01, true and True."""
+    return bool(pa.types.is_integer(column.type) or pa.types.is_boolean(column.type))
+
+
+def _n_values(column: Any) -> int:
+    return int(pc.count_distinct(column).as_py())
 
 
 def _as_numbers(column: Any, name: str, path: Path) -> Any:

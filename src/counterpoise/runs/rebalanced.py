@@ -185,7 +185,7 @@ def write_chosen(
                 data.pool_outputs.clear()
             goals = check_goals(settings, data)
             checkpoint = writer.folder / CHECKPOINT
-            work = Work(settings, data, goals, checkpoint, ignore_event, on_event, writer.save_model, warnings=[])
+            work = Work(settings, data, goals, checkpoint, ignore_event, on_event, writer.save_model, [])
             model = choose(work)
             writer.begin(content, settings, data.columns, fingerprints, run.sources)
             writer.log(f"mixture of {run.folder.name} chosen again")

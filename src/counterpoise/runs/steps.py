@@ -62,7 +62,7 @@ def fit_steps(
     check_objective(settings, seen)
     check_rules(settings, seen)
     checkpoint = writer.folder / CHECKPOINT
-    work = fitting.Work(settings, data, goals, checkpoint, tell, say, writer.save_model, content, [])
+    work = fitting.Work(settings, data, goals, checkpoint, tell, say, writer.save_model, [], content)
     resumes = writer.begin(content, settings, data.columns, fingerprints, folder)
     counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
     called = "" if data.positive is None else f", positive class {data.positive!s}"
