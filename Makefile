@@ -44,10 +44,10 @@ define install
 endef
 
 # The demo needs the command line, not the tools of development.
-.venv/installed-cli: pyproject.toml requirements/ci.txt
+.venv/installed-cli: pyproject.toml requirements/ci.txt src/counterpoise/__init__.py
 	$(call install,cli,,$@)
 
-.venv/installed: pyproject.toml requirements/ci.txt
+.venv/installed: pyproject.toml requirements/ci.txt src/counterpoise/__init__.py
 	$(call install,all,--group dev,$@ .venv/installed-cli)
 
 demo: .venv/installed-cli
