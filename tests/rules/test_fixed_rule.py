@@ -133,7 +133,7 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
     with pytest.raises(
         InfeasibleGoals,
         match=r"No single rule meets.*violation is 0\.4.*positive_rate >= 0 .*, or positive_rate <= 1 .* "
-        r"A mixture of rules meets the goals, with a risk of 0\.5: set decision='sticky'.*"
+        r"A mixture of rules meets the goals, with an objective of 0\.5: set decision='sticky'.*"
         r"With each of these bounds nearly everybody gets the same decision",
     ):
         constant.fit(np.zeros((20, 1)), y)
@@ -169,7 +169,7 @@ def test_where_a_threshold_for_each_group_would_meet_the_goals_the_error_says_so
     goals += ["false_positive_rate <= 0.2"]
     model = cp.GoalClassifier([score], cv="prefit", goals=goals, confidence=None)
     with pytest.raises(
-        InfeasibleGoals, match=r"a threshold for each group meets them, with a risk of .*: set by='group'"
+        InfeasibleGoals, match=r"a threshold for each group meets them, with an objective of .*: set by='group'"
     ):
         model.fit(np.zeros((400, 1)), y, sensitive_features={"group": group})
     assert all(check.holds for check in model.rebalance(by="group").check_goals())

@@ -91,7 +91,7 @@ def test_with_a_confidence_the_bound_that_keeps_it_is_named_and_keeps_it(goals):
 def test_without_a_bound_that_keeps_the_confidence_none_is_named():
     y, scores = weak_scores(40)
     model = cp.GoalClassifier([scores], cv="prefit", goals=["recall >= 0.95", "precision >= 0.6"], confidence=0.999)
-    with pytest.raises(InfeasibleGoals, match="Bounds are just met there; loosen them further for margins"):
+    with pytest.raises(InfeasibleGoals, match="Bounds are just met there; loosen them further to reach"):
         model.fit(np.zeros((y.size, 1)), y)
 
 

@@ -25,7 +25,7 @@ def load_json(text: str | bytes, **options: Any) -> Any:
     Raises
     ------
     ValueError
-        Where the text is no JSON, or an object has a key twice.
+        If the text is no JSON, or an object has a key twice.
 
     Examples
     --------

@@ -259,7 +259,7 @@ class AdaLPBoostClassifier(MixtureBase):
         Raises
         ------
         InfeasibleGoals
-            Where no mixture of the models meets the goals.
+            If no mixture of the models meets the goals.
         """
         rows = InputRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
         validation = InputRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
@@ -507,7 +507,7 @@ class LPBoostClassifier(MixtureBase):
         Raises
         ------
         InfeasibleGoals
-            Where no mixture of the models meets the goals.
+            If no mixture of the models meets the goals.
         """
         rows = InputRows(X, y, sample_weight, sensitive_features, baseline, largest_weight, table)
         validation = InputRows(X_val, y_val, None, sensitive_features_val, baseline_val, None, table_val)
@@ -608,8 +608,15 @@ class LPBoostClassifier(MixtureBase):
         """
         problem, places = problem._replace(budget=None), places_in(error, problem)
         if isinstance(family, ThresholdRules):
-            conflict, bounds = [problem.goals[place] for place in places], (error.joint_bounds, error.held_by)
-            new_error = InfeasibleGoals(conflict, error.least_violation, error.nearest_bounds, False, *bounds)
+            conflict = [problem.goals[place] for place in places]
+            new_error = InfeasibleGoals(
+                conflict,
+                error.least_violation,
+                error.nearest_bounds,
+                joint_bounds=error.joint_bounds,
+                held_by=error.held_by,
+                proven=False,
+            )
         else:
             goals = select(family.selection_data, problem._replace(objective=Mean())).goals
             assert goals is not None  # noqa: S101 - they were missed

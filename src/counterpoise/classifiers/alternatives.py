@@ -246,7 +246,7 @@ def alternatives(
     Raises
     ------
     InfeasibleGoals
-        Where no rule of this kind meets the other goals of the model.
+        If no rule of this kind meets the other goals of the model.
 
     Examples
     --------

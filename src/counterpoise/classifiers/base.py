@@ -183,7 +183,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InfeasibleGoals
-            Where no choice of ``top`` rows meets the goals; ``nearest_top`` is the nearest number that does.
+            If no choice of ``top`` rows meets the goals; ``nearest_top`` is the nearest number that does.
 
         Examples
         --------
@@ -488,7 +488,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InfeasibleGoals
-            Where no mixture meets the goals.
+            If no mixture meets the goals.
         """
         _check_fitted(self, "goals_")  # an infeasible fit leaves the family to choose from
         other = copy.copy(self)

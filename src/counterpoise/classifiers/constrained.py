@@ -249,7 +249,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InfeasibleGoals
-            Where the goals cannot hold together.
+            If the goals cannot hold together.
 
         Warns
         -----

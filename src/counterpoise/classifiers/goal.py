@@ -114,10 +114,10 @@ class GoalClassifier(MixtureBase):
     groups_ : RuleGroups
         The columns of ``by`` and the names of the groups.
     value_, gap_ : float
-        The objective on the rows where the rule or mixture was chosen, and how far it is at most above the optimum of
-        what ``certificate_`` names: all single rules of all models, all mixtures of them where decisions are drawn, or,
-        of more than two classes, the rules that were tried. For two groups and a few goals the gap of one rule is 0
-        unless the usual threshold was kept.
+        The objective on the rows where the rule or mixture was chosen, and an upper bound on its gap to the optimum
+        over what ``certificate_`` names: all single rules of all models, all mixtures of them if decisions are drawn,
+        or, for more than two classes, the rules that were tried. For two groups and a few goals the gap of one rule is
+        0 unless the usual threshold was kept.
     fixed_cost_ : float
         With ``decision="fixed"``: how much more of the objective the rule has than the best mixture of rules.
     confidence_ : float or None

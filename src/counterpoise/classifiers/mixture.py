@@ -180,7 +180,7 @@ class MixtureClassifier(MixtureBase):
         Raises
         ------
         InfeasibleGoals
-            Where no mixture meets the goals.
+            If no mixture meets the goals.
         """
         self.check_parameters()
         X, labels = self._check_labelled(X, y)

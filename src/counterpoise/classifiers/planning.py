@@ -257,7 +257,7 @@ def plan(
     Raises
     ------
     InfeasibleGoals
-        Where no thresholds meet the goals on the pilot.
+        If no thresholds meet the goals on the pilot.
 
     Examples
     --------

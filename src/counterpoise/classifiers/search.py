@@ -65,9 +65,9 @@ class GoalScorer:
         Raises
         ------
         InfeasibleGoals
-            Where no thresholds of the model meet the goals on these rows.
+            If no thresholds of the model meet the goals on these rows.
         ValueError
-            Where a model that decides by rules of its own fails a goal there.
+            If a model that decides by rules of its own fails a goal there.
         """
         passed = {"sensitive_features": sensitive_features, "baseline": baseline}
         columns = {

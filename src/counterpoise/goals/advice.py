@@ -87,7 +87,15 @@ def advise(
         held_by[goals[place]] = tuple(goals[other] for other in (conflict or ([],))[0] if other != place)
     if any(goal.is_ratio for goal in members):  # whose rows are not in the unit of the bound
         least_violation = min((abs(bound - goal.bound) for goal, bound in single.items()), default=least_violation)
-    return InfeasibleGoals(members, least_violation, single, proven, joint, held_by, nearest_proven)
+    return InfeasibleGoals(
+        members,
+        least_violation,
+        single,
+        joint_bounds=joint,
+        held_by=held_by,
+        proven=proven,
+        nearest_proven=nearest_proven,
+    )
 
 
 def tighten_bound(goal: Goal, bound: float) -> float:

@@ -168,7 +168,7 @@ class _Adviser:
         # Proven where no predictions at all could meet more.
         beyond = {goal: round_safely(goal, bound) for goal, bound in error.nearest_bounds.items()}
         is_nearest = error.nearest_proven and all(beyond.get(goal) == bound for goal, bound in single.items())
-        return InfeasibleGoals(error.conflict, error.least_violation, single, error.proven, joint, None, is_nearest)
+        return error.replace(nearest_bounds=single, joint_bounds=joint, held_by={}, nearest_proven=is_nearest)
 
     def _nearest(self, place: int, error: InfeasibleGoals) -> float | None:
         goal, own = self.bound.goals[place], np.flatnonzero(self.bound.owners == place)

@@ -35,6 +35,12 @@ class Outcome(NamedTuple):
         return f"{selected}error {self.error:.1%}"
 
 
+_PARTS = (
+    *("conflict", "least_violation", "nearest_bounds", "joint_bounds", "held_by", "proven", "nearest_proven"),
+    *("kind", "hints", "outcomes", "sure"),
+)
+
+
 class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it reports
     """Goals that no classifier of the requested kind can meet together.
 
@@ -102,9 +108,10 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         conflict: Iterable[Goal],
         least_violation: float,
         nearest_bounds: Mapping[Goal, float] | None = None,
-        proven: bool = True,
+        *,
         joint_bounds: Mapping[Goal, float] | None = None,
         held_by: Mapping[Goal, Sequence[Goal]] | None = None,
+        proven: bool = True,
         nearest_proven: bool | None = None,
         kind: str = ANY_KIND,
         hints: Sequence[str] = (),
@@ -119,10 +126,14 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         self.proven = proven
         self.nearest_proven = proven if nearest_proven is None else nearest_proven
         self.kind, self.hints, self.outcomes, self.sure = kind, tuple(hints), tuple(outcomes), dict(sure or {})
-        parts = self.conflict, self.least_violation, self.nearest_bounds, proven, self.joint_bounds, self.held_by
-        super().__init__(
-            *parts, self.nearest_proven, kind, self.hints, self.outcomes, self.sure
-        )  # as pickle passes them
+        super().__init__(self.conflict, self.least_violation)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InfeasibleGoals, self.args, self.__dict__
+
+    def replace(self, **parts: Any) -> "InfeasibleGoals":
+        """Return the same error with some other parts: arguments by name."""
+        return InfeasibleGoals(**{**{name: getattr(self, name) for name in _PARTS}, **parts})
 
     @property
     def joint_change(self) -> float:
@@ -149,17 +160,18 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
 
     def as_dict(self) -> dict[str, Any]:
         """Return the conflict and the ways out of it as plain texts and numbers, for JSON."""
-        *ways, sure = (
-            [{"goal": str(old), "instead": str(new)} for old, new in way.items()] for way in [*self.ways_out, self.sure]
-        )
+
+        def texts(way: Mapping[Goal, Goal]) -> list[dict[str, str]]:
+            return [{"goal": str(old), "instead": str(new)} for old, new in way.items()]
+
         return {
             "conflict": [str(goal) for goal in self.conflict],
             "least_violation": self.least_violation,
             "proven": self.proven,
             "nearest_proven": self.nearest_proven,
-            "ways_out": ways,
+            "ways_out": [texts(way) for way in self.ways_out],
             "outcomes": [one._asdict() for one in self.outcomes],
-            "sure": sure,
+            "sure": texts(self.sure),
             "hints": list(self.hints),
             **({} if self.nearest_top is None else {"nearest_top": self.nearest_top}),
         }

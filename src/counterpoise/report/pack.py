@@ -112,7 +112,7 @@ def write_pack(run: Run, output: str | Path, *, disparity: str | None = None, wi
     Raises
     ------
     RunFolderError
-        Where the folder holds something, or cannot be written.
+        If the folder holds something, or cannot be written.
     """
     folder = Path(output)
     _check_new(folder)

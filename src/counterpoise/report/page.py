@@ -36,9 +36,9 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
     Raises
     ------
     FileNotFoundError
-        Where the folder or one of its files is missing.
+        If the folder or one of its files is missing.
     ValueError, RunFolderError
-        Where the result is something else, or the page cannot be written.
+        If the result is something else, or the page cannot be written.
     ImportError
         Where jinja2 or matplotlib is not installed.
 

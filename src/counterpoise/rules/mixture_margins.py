@@ -115,7 +115,7 @@ def solve_with_margins(family: Any, problem: Problem) -> Any:
     Raises
     ------
     InfeasibleGoals
-        Where no mixture meets the goals on the rows themselves.
+        If no mixture meets the goals on the rows themselves.
     """
     problem = problem._replace(fewest_draws=False)  # it is solved some twenty times
     plain, kept = family.solve(problem._replace(confidence=None)), family.selection_data

@@ -67,8 +67,16 @@ def no_single_rule(
         violation = sum(one.violation for one in checks if one.violation > 0)
     moves = [abs(bound - goal.bound) for goal, bound in offered.items() if goal.confidence is None]
     violation = min([violation, *moves])
-    parts = conflict, violation, offered, proven, joint
-    return InfeasibleGoals(*parts, nearest_proven=False, kind=SINGLE_RULE, hints=hints)
+    return InfeasibleGoals(
+        conflict,
+        violation,
+        offered,
+        joint_bounds=joint,
+        proven=proven,
+        nearest_proven=False,
+        kind=SINGLE_RULE,
+        hints=hints,
+    )
 
 
 def _conflict(goals: tuple[Goal, ...], find: Find) -> tuple[Goal, ...]:

@@ -135,9 +135,9 @@ def solve_ratio(family: Any, problem: Problem) -> Any:
     Raises
     ------
     InfeasibleGoals
-        Where no rule meets the goals.
+        If no rule meets the goals.
     ValueError
-        Where the ratio has no value, or no best one.
+        If the ratio has no value, or no best one.
     """
 
     def solve(linear: Problem) -> tuple[Any, float]:

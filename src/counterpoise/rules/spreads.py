@@ -35,7 +35,7 @@ def explain_spreads(program: Any, can_hold: Any, *, proven: bool) -> InfeasibleG
         except InfeasibleGoals as error:
             least = error.least_violation
     names = [goals.goals[place] for place in conflict]
-    return InfeasibleGoals(names, least, offered, proven, nearest_proven=False)
+    return InfeasibleGoals(names, least, offered, proven=proven, nearest_proven=False)
 
 
 def _offered(limits: Any, goals: GoalConstraints, places: list[int], can_hold: Any) -> dict[Goal, float]:

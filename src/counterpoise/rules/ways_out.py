@@ -34,7 +34,7 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     Parameters
     ----------
     family : PooledModels, ThresholdRules or ClassRules
-        The rules that no mixture, or none of, meets the goals.
+        The family of rules; no single rule, or no mixture, of it meets the goals.
     problem : Problem
     error : InfeasibleGoals
     """
@@ -53,7 +53,7 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     way: Way = {}
     sure: Way = {}
     if not useful and error.joint_bounds:
-        (way,) = InfeasibleGoals(error.conflict, 0.0, joint_bounds=error.joint_bounds).ways_out
+        (way,) = error.replace(nearest_bounds={}).ways_out
         solution = _solved(family, problem, way)
         found = None if solution is None else _outcome(family, problem, solution)
         if found is not None and not (found.is_constant and order):
@@ -73,18 +73,13 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     if problem.confidence is not None and not all(goal.confidence for goal in problem.goals):
         sure = _sure_way(family, problem, {goal: single[goal][goal] for goal in offered[:1]} or way, error.conflict)
         hints.append(_with_confidence(problem.confidence, sure))
-    return InfeasibleGoals(
-        error.conflict,
-        error.least_violation,
-        {goal: error.nearest_bounds[goal] for goal in offered},
-        error.proven,
-        joint,
-        {goal: error.held_by[goal] for goal in offered if goal in error.held_by},
-        error.nearest_proven,
-        error.kind,
-        [hint for hint in hints if hint],
-        [outcomes[goal] for goal in offered] or together,
-        sure,
+    return error.replace(
+        nearest_bounds={goal: error.nearest_bounds[goal] for goal in offered},
+        joint_bounds=joint,
+        held_by={goal: error.held_by[goal] for goal in offered if goal in error.held_by},
+        hints=[hint for hint in hints if hint],
+        outcomes=[outcomes[goal] for goal in offered] or together,
+        sure=sure,
     )
 
 
@@ -111,7 +106,7 @@ def _with_confidence(confidence: float | Proof, sure: Way) -> str:
     """Return that the ways out leave no room for the confidence, and what does."""
     just_met = "Bounds are just met there"
     if not sure:
-        return f"{just_met}; loosen them further for margins."
+        return f"{just_met}; loosen them further to reach the confidence."
     level = confidence.confidence if isinstance(confidence, Proof) else confidence
     goals = " and ".join(map(str, sure.values()))
     return f"{just_met}: with {goals} all goals hold on new rows too, with confidence {level:g}."

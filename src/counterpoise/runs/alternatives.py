@@ -53,7 +53,7 @@ def alternatives_run(
     Raises
     ------
     DataError
-        Where the run does not choose among thresholds, or another run has other test rows.
+        If the run does not choose among thresholds, or another run has other test rows.
     """
     model = run.waiting_model()
     if not has_rules(model):

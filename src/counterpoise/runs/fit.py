@@ -53,7 +53,7 @@ def fit_run(
     GoalsFileError, DataError, RunFolderError
         For bad input, before anything is written, a folder that cannot be written, or that another process writes to.
     InfeasibleGoals
-        Where no mixture meets the goals. What was trained is kept for other goals.
+        If no mixture meets the goals. What was trained is kept for other goals.
 
     Examples
     --------

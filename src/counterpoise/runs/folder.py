@@ -246,7 +246,7 @@ def open_run(folder: str | Path) -> Run:
     Raises
     ------
     RunFolderError
-        Where there is no such folder, it is something else, or its run is not whole.
+        If there is no such folder, it is something else, or its run is not whole.
     """
     folder = check_run_folder(folder)
     absent = [name for name in (GOALS, MODEL, RESULT, ENVIRONMENT) if not (folder / name).is_file()]

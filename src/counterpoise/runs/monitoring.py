@@ -188,9 +188,9 @@ def monitor_run(
     Raises
     ------
     DataError
-        Where the file cannot be read or measured; nothing is counted.
+        If the file cannot be read or measured; nothing is counted.
     RunFolderError
-        Where another process writes to the run folder for a minute, or it cannot be written.
+        If another process writes to the run folder for a minute, or it cannot be written.
 
     Examples
     --------

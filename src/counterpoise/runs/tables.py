@@ -371,7 +371,7 @@ def choose_table(
     Raises
     ------
     InfeasibleGoals
-        Where no mixture of any thresholds meets the goals.
+        If no mixture of any thresholds meets the goals.
 
     Examples
     --------

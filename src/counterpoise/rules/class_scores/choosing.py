@@ -53,7 +53,8 @@ def _with_met_bounds(scores: CalibratedScores, problem: Problem, error: Infeasib
     if joint and _why_not_met(scores, problem, joint) is not None:
         joint = {}
     held_by = {goal: by for goal, by in error.held_by.items() if goal in offered}
-    return InfeasibleGoals(error.conflict, least_move(offered, error), offered, False, joint, held_by)
+    least = least_move(offered, error)
+    return error.replace(least_violation=least, nearest_bounds=offered, joint_bounds=joint, held_by=held_by)
 
 
 def _find_met_bound(scores: CalibratedScores, problem: Problem, goal: Goal, bound: float) -> float | None:
@@ -196,5 +197,5 @@ def as_fixed(scores: CalibratedScores, problem: Problem, best: Choice) -> Choice
         )
         return None if other_violation > 0 else scores.predictions_of([other])
 
-    mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
+    mixed = f"A mixture of rules meets the goals, with an objective of {best.value:.4g}: set decision='sticky'."
     raise no_single_rule(problem.goals, find, violation, hints=[mixed], nearest=scores.predictions_of([rule]))

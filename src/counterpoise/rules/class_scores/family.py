@@ -359,8 +359,8 @@ class ClassFamily:
         if conflict is None:  # by rounding of one solver against the other
             missed = np.maximum(rows.nearest().bounds - rows.bounds, 0.0)
             return InfeasibleGoals(rows.goals, float(missed.sum()), proven=False)
-        least, parts = least_move(conflict.nearest_bounds, conflict), (conflict.joint_bounds, conflict.held_by)
-        return InfeasibleGoals(conflict.conflict, least, conflict.nearest_bounds, False, *parts)
+        least = least_move(conflict.nearest_bounds, conflict)
+        return conflict.replace(least_violation=least, proven=False, nearest_proven=False)
 
     def choice(self, program: Program, optimum: Optimum) -> Choice:
         """Return the rules in use and their shares."""

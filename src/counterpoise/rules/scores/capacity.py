@@ -99,7 +99,7 @@ def select_top(table: ScoreTable, groups: RuleGroups, problem: Problem, batch: B
     Raises
     ------
     InfeasibleGoals
-        Where no quotas meet the goals.
+        If no quotas meet the goals.
     """
     is_risk = not isinstance(problem.objective, Rate)
     if is_risk and not problem.goals and problem.objective.tail_fraction == 1.0:  # type: ignore[union-attr]

@@ -65,8 +65,7 @@ def explain_conflict(program: Program, error: NoMixture) -> InfeasibleGoals:
         return explain_conflict(program, NoMixture(error.proof, edges))
     assert error.proof is not None  # noqa: S101 - every search of cuts has one
     one = goals_on(edges, goals, cuts).infeasible(error.proof)
-    parts = one.conflict, one.least_violation, one.nearest_bounds, one.proven, one.joint_bounds, one.held_by
-    return InfeasibleGoals(*parts, one.nearest_proven and is_proven)
+    return one.replace(nearest_proven=one.nearest_proven and is_proven)
 
 
 def _conflict(goals: GoalConstraints, cuts: Cuts, error: NoMixture, rules: CutRules) -> list[int]:

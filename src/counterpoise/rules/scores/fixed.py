@@ -80,7 +80,7 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choi
         check_one_rule(problem.objective)
         best_rule = search_fixed(ranked, problem, best.rules, best.mixture, best.multipliers)
         if best_rule.violation > 0:
-            mixed = f"A mixture of rules meets the goals, with a risk of {best.value:.4g}: set decision='sticky'."
+            mixed = f"A mixture of rules meets the goals, with an objective of {best.value:.4g}: set decision='sticky'."
             raise no_rule(ranked, problem, best_rule, [mixed])
         alone, lower = best_rule.rule, max(best_rule.lower, best.lower)
     value = value_of(ranked.predictions_of(alone), problem, np.ones(1))
@@ -137,7 +137,7 @@ def _hint_of_groups(ranked: RankedScores, problem: Problem) -> Iterator[str]:
     if best.violation <= 0:
         risk = value_of(own.predictions_of(best.rule), problem, np.ones(1))
         by = repr(names[0] if len(names) == 1 else list(names))
-        yield f"One rule with a threshold for each group meets them, with a risk of {risk:.4g}: set by={by}."
+        yield f"One rule with a threshold for each group meets them, with an objective of {risk:.4g}: set by={by}."
 
 
 def best_fixed(ranked: RankedScores, problem: Problem, *, nearest: bool = True) -> FixedRule:
