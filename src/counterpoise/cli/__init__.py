@@ -48,8 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(OVERVIEW)
             return DONE
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes a tenth of a second
-        # Threads of OpenMP that wait for one another then sleep: beside other work a fit took four times as long.
+        # Threads of OpenMP and BLAS that wait for one another then sleep: beside other work a fit took four times as long.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # 2 to the power of it is for how long they spin
         from counterpoise.cli.commands import app  # noqa: PLC0415 - needs an optional package
 
         return int(app(tokens, exit_on_error=False, print_error=False) or DONE)
