@@ -160,10 +160,10 @@ test-lowest:
 # towncrier takes two fragments of one issue and type for the same unless a number tells them apart: each gets its own.
 changelog: .venv/installed
 	rm -rf build/changelog && mkdir -p build/changelog/src && cp -r pyproject.toml CHANGELOG.md changelog.d build/changelog
-	cd build/changelog/changelog.d && n=0 && for file in *.*.*.md; do n=$$((n + 1)) && mv "$$file" "$${file%.*.md}.$$n.md" || exit 1; done
+	cd build/changelog/changelog.d && n=0 && for file in *.*.*.md; do test -e "$$file" || continue; n=$$((n + 1)) && mv "$$file" "$${file%.*.md}.$$n.md" || exit 1; done
 	cd build/changelog && "$(CURDIR)/$(BIN)/towncrier" build --yes $(if $(VERSION),--version $(VERSION),--draft --version next)
 ifdef VERSION
-	cp build/changelog/CHANGELOG.md CHANGELOG.md && rm changelog.d/*.md
+	cp build/changelog/CHANGELOG.md CHANGELOG.md && rm -f changelog.d/*.*.md
 endif
 
 release-check: .venv/installed
