@@ -8,14 +8,12 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
-KINDS = {
+KINDS = {  # as in pyproject.toml
     "feature": "New",
-    "change": "Changed",
-    "removal": "Renamed and removed",
+    "removal": "Removed or renamed",
     "bugfix": "Mended",
-    "fix": "Mended",
-    "doc": "Documentation",
-    "misc": "Other",
+    "doc": "Documentation and results",
+    "misc": "Speed, structure and tests",
 }
 # Links in fragments and in the file start at the root of the project, those of the site at its own.
 _FROM_ROOT = re.compile(r"\]\(docs/")
@@ -38,7 +36,7 @@ def _in_order(fragment: Path) -> tuple[int, str]:
 def unreleased() -> str:
     """Return the fragments under the headings of their kinds."""
     by_kind: dict[str, list[str]] = {heading: [] for heading in KINDS.values()}
-    for fragment in sorted((ROOT / "changelog.d").glob("*.md"), key=_in_order):
+    for fragment in sorted((ROOT / "changelog.d").glob("*.*.md"), key=_in_order):
         lines = fragment.read_text(encoding="utf-8").strip().splitlines()
         by_kind[_kind(fragment)].append("- " + "\n  ".join(lines))
     parts = [f"### {heading}\n\n" + "\n".join(entries) for heading, entries in by_kind.items() if entries]
