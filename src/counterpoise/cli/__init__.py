@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(OVERVIEW)
             return DONE
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes a tenth of a second
-        # Threads of OpenMP and BLAS that wait for one another then sleep: beside other work a fit took four times as long.
+        # Threads of OpenMP and BLAS that wait then sleep: beside other work a fit took four times as long.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # 2 to the power of it is for how long they spin
         from counterpoise.cli.commands import app  # noqa: PLC0415 - needs an optional package
