@@ -211,9 +211,9 @@ def test_margins_are_kept_while_a_bound_moves_and_new_when_it_rests(server_with_
     first = page.locator(".goals > li").first
     price = page.locator(".field[aria-busy]").get_by_text(re.compile("^Margins cost"))
     api.expect(price).to_be_visible()
-    figure = first.get_by_role("img", name="expected on new rows")
+    figure = first.get_by_role("img", name="expected in the population")
     before = figure.get_attribute("aria-label")
-    assert re.match(r"Bound 0.600, aimed at 0.\d+, 0.\d+ to 0.\d+ expected on new rows", before)
+    assert re.match(r"Bound 0.600, aimed at 0.\d+, 0.\d+ to 0.\d+ expected in the population", before)
     slider = page.get_by_role("slider", name="Bound of recall")
     box = drag(page, slider, (0.6, 0.62, 0.64, 0.66))
     kept = page.locator(".field[aria-busy=true]")
