@@ -158,6 +158,7 @@ def test_batches_out_of_order_and_in_pieces_come_to_the_same_counts(run, batch, 
 def test_labels_that_come_late_find_their_rows_by_id(run, batch, tmp_path):
     path = batch()
     late = pd.read_csv(path)[["id", "paid"]].sample(frac=1.0, random_state=0)
+    pd.read_csv(path)[["id", "paid", "sex"]].to_csv(tmp_path / "decided.csv", index=False)  # who names no decisions
     late.loc[late.index[:30], "paid"] = None  # not known yet
     late.to_csv(tmp_path / "late.csv", index=False)
     waiting = monitor_run(run, batch(change=lambda frame: frame.drop(columns="paid")), ids="id")
@@ -166,6 +167,8 @@ def test_labels_that_come_late_find_their_rows_by_id(run, batch, tmp_path):
     summary = monitor_run(run, tmp_path / "late.csv", ids="id")
     assert (summary.lines[-1].rows, summary.lines[-1].labels, summary.lines[-1].n_waiting) == (0, 370, 30)
     assert "370 labels of rows of other batches" in str(summary)
+    with pytest.raises(DataError, match="must hold decisions, as it has column 'sex'"):
+        monitor_run(run, tmp_path / "decided.csv", ids="id")
 
 
 def test_rows_without_labels_and_ids_are_said_to_be_lost_for_goals_that_need_labels(run, batch):

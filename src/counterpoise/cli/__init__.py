@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ _TAKES_OPTIONS = "rebalance", "choose"  # commands that take goals and their set
 _ARGUMENT = re.compile(
     r"(?:(?<=\b[Ss]et )|(?<=\bor ))(?P<name>decision|by|alpha)=(?P<value>'[^']*'|\[[^\]]*\]|[0-9.]*[0-9])"
 )
+_GROUPS = re.compile(r"by=Groups\((?P<names>'[^']*'|\[[^\]]*\]), unknown='pool'\)")
 _RESUMES = " Finished parts are kept: run the same command again to resume."
 _EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
@@ -118,9 +120,16 @@ def _without_python(text: str, *, has_options: bool) -> str:
     'Set --decision sticky, or --alpha 1.0; set --by sex --by race.'
     >>> _without_python("Set decision='sticky'.", has_options=False)
     'Set decision = "sticky" in [method.parameters].'
+    >>> _without_python("set by=Groups('job', unknown='pool')", has_options=True)
+    'set by = { names = ["job"], unknown = "pool" } in [method.parameters] of a goals file'
     >>> _without_python("ids are for decision='sticky'; set by='marital status'.", has_options=True)
     "ids are for decision='sticky'; set --by 'marital status'."
     """
+
+    def as_table(found: re.Match[str]) -> str:
+        names = ast.literal_eval(found["names"])
+        names = names if isinstance(names, list) else [names]
+        return f'by = {{ names = {json.dumps(names)}, unknown = "pool" }} in [method.parameters] of a goals file'
 
     def instead(found: re.Match[str]) -> str:
         try:
@@ -132,6 +141,8 @@ def _without_python(text: str, *, has_options: bool) -> str:
         values = value if isinstance(value, list) else [value]
         return " ".join(shlex.join([f"--{name}", str(one)]) for one in values)
 
+    with suppress(SyntaxError, ValueError):  # a column called "]" or the like
+        text = _GROUPS.sub(as_table, text)
     return _ARGUMENT.sub(instead, text)
 
 

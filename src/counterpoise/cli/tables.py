@@ -123,7 +123,7 @@ def choose(
         The label of such rows. Default: "defer".
     confidence
         With which all goals hold together on new rows: the rule keeps a margin inside of each bound. "none": they are
-        just met on these rows. Mixtures have no margins.
+        just met on these rows.
     proof
         Prove that by exact tests on a part of the rows, which the choice does not use. It costs more than margins, and
         holds for any number of rows.

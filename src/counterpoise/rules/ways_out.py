@@ -73,14 +73,26 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     if problem.confidence is not None and not all(goal.confidence for goal in problem.goals):
         sure = _sure_way(family, problem, {goal: single[goal][goal] for goal in offered[:1]} or way, error.conflict)
         hints.append(_with_confidence(problem.confidence, sure))
+    nearest = {goal: _tightest(family, goal, solved[goal], error.nearest_bounds[goal]) for goal in offered}
+    moves = [abs(bound - goal.bound) for goal, bound in nearest.items() if goal.confidence is None]
     return error.replace(
-        nearest_bounds={goal: error.nearest_bounds[goal] for goal in offered},
+        least_violation=min([error.least_violation, *moves]),
+        nearest_bounds=nearest,
         joint_bounds=joint,
         held_by={goal: error.held_by[goal] for goal in offered if goal in error.held_by},
         hints=[hint for hint in hints if hint],
         outcomes=[outcomes[goal] for goal in offered] or together,
         sure=sure,
     )
+
+
+def _tightest(family: Any, goal: Goal, solution: Any, bound: float) -> float:
+    """Return the bound that the best decisions with a nearest bound meet, where a search had found a looser one."""
+    (check,) = family.predictions(solution.chosen).answers.checks((goal,), solution.mixture)
+    if goal.confidence is not None or not check.violation > 0:
+        return bound
+    met = goal.bound + goal.sign * check.violation
+    return float(min(bound, met) if goal.sense == "<=" else max(bound, met))
 
 
 def _solved(

@@ -305,6 +305,14 @@ def _read_batch(run: Run, path: Path, prediction: str | None, ids: str | None) -
                 f"{PREDICTION!r}, and no column {lacking[0]!r}. Name the column of decisions with --prediction. For "
                 f"labels that came late it must hold {data.target!r} and ids, whose column --ids names."
             )
+        used = [*run.columns.features, *(name for goal in goals_of(run.settings) for name in goal.compared_columns)]
+        other = next((name for name in used if name in known and name not in (ids, data.target)), None)
+        if other is not None:  # else decided rows whose decisions nobody named would count as late labels
+            raise DataError(
+                f"{path} must hold decisions, as it has column {other!r}, or labels that came late and nothing else "
+                f"that goals or features use. Name the column of decisions with --prediction; for late labels leave "
+                f"only {ids!r} and {data.target!r}."
+            )
         is_known = [label is not None for label in labels.tolist()]
         return BatchContent(None, labels[is_known], list(compress(people, is_known)))
     columns = run.columns
