@@ -57,13 +57,14 @@ def no_single_rule(
     offered = {goal: bound for goal, bound in bounds.items() if bound is not None}
     checks = () if nearest is None else nearest.answers.checks(goals, np.ones(1))
     missed = {one.goal: one.goal.bound + one.goal.sign * one.violation for one in checks if one.violation > 0}
-    joint = {} if any(goal.confidence is not None for goal in goals) else missed
+    shows_all = all(goal.confidence is None for goal in goals)  # else rates alone do not show which bounds are met
+    joint = missed if shows_all else {}
     if len(joint) == 1:  # then it is a bound for one goal too, perhaps a nearer one
         ((goal, bound),) = joint.items()
         joint = {}
         if abs(bound - goal.bound) < abs(offered.get(goal, np.inf) - goal.bound):
             offered[goal] = bound
-    if missed and not any(goal.confidence is not None for goal in goals):  # in the units of the bounds
+    if missed and shows_all:  # in the units of the bounds
         violation = sum(one.violation for one in checks if one.violation > 0)
     moves = [abs(bound - goal.bound) for goal, bound in offered.items() if goal.confidence is None]
     violation = min([violation, *moves])
