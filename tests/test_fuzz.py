@@ -53,7 +53,7 @@ def test_changed_states_of_a_monitor_are_restored_or_refused():
 
 def test_changed_results_make_tables_or_are_refused(tmp_path):
     cells = [{"label": label, "answer": answer, "rows": 5.0} for label in (0, 1) for answer in (0, 1, None)]
-    settings = {"seed": 1, "alpha": 0.1, "data": {"proxies": None}, "method": {"learner": {"name": "tree"}}}
+    settings = {"seed": 1, "alpha": 0.1, "data": {"target": None}, "method": {"learner": {"name": "tree"}}}
     parts = {"splits": {"test": {"rows": 9}}, "answers": {"mixture": cells}, "deferral": {"cost": 0.1}}
     whole = RunResult(settings=settings, data={"classes": ["no", "yes"], "positive": "yes"}, **parts)
     read = from_file(tmp_path / "result.json", lambda path: read_result(path).table())

@@ -141,7 +141,6 @@ largest_weight = 9.5
 largest_value = { amount = 1e6 }
 delimiter = ";"
 baseline = "deployed"
-proxies = { sex = { F = "p_f", M = "p_m" } }
 [splits]
 validation = 0.2
 [datasets.other]

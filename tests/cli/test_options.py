@@ -192,7 +192,7 @@ def test_audit(asked, option):
     given, kept = asked("audit_table", command, tables)
     nothing = dict.fromkeys([*(one for one, *_ in OF_ROWS.values()), "confidence"])
     assert given == ["rows.csv"]
-    nothing |= {"groups": (), "proxies": {}}
+    nothing["groups"] = ()
     assert kept == {**nothing, "target": "y", "prediction": "p", "goals": ["a", "b"], name: value}
 
 

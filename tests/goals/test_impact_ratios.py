@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 import counterpoise as cp
-from counterpoise.goals import ProxyAssumption
 
 SETS = ["compas", "adult", pytest.param("acs-income", marks=pytest.mark.slow)]
 TESTS = ("deviations", "fisher", "holm")
@@ -222,32 +221,24 @@ def test_the_decision_that_selects_is_named(selects):
     assert f"The decision that selects is {selects or 'rejected'!r}." in str(ratios)
 
 
-RACES = {"race": {"a": "p_a", "b": "p_b", "c": "p_c"}}
-
-
 @pytest.mark.parametrize("kind", ["decisions", "scores"])
 def test_weighted_ratios_are_those_in_exact_fractions(kind):
     rng, n = np.random.default_rng(1), 240
-    parts, weights = rng.multinomial(8, [0.2, 0.3, 0.5], n) / 8, rng.integers(0, 5, n) / 4
+    weights, race = rng.integers(0, 5, n) / 4, rng.choice(["a", "b", "c"], n)
     sex, answers = np.where(rng.random(n) < 0.1, None, rng.choice(["F", "M"], n)), rng.integers(0, 2, n)
     answers = answers if kind == "decisions" else rng.permutation(n)
-    people = {"sex": sex, **dict(zip(RACES["race"].values(), parts.T, strict=True))}
-    with pytest.warns(ProxyAssumption, match="Rates by race are those of its groups only if"):
-        result = cp.impact_ratios(answers, people, kind=kind, sample_weight=weights, proxies=RACES)
+    result = cp.impact_ratios(answers, {"sex": sex, "race": race}, kind=kind, sample_weight=weights)
     assert list(result.tables) == ["sex", "race", "sex and race"]
     hits = answers == 1
     if kind == "scores":  # above the score that half of the weight does not exceed
         half = min(k for k in range(n) if 2 * weights[answers <= k].sum() >= weights.sum())
         hits = answers > half
     exact = {(None, None): [Fraction(0), Fraction(0)]}
-    for one, mass, hit, *chances in zip(
-        sex, weights, hits, *(people[name] for name in ("p_a", "p_b", "p_c")), strict=True
-    ):
-        for race, chance in [(None, 1), *zip("abc", chances, strict=True)]:
-            for key in [(one, race), ("all", race)]:
-                total = exact.setdefault(key, [Fraction(0), Fraction(0)])
-                total[0] += Fraction(mass) * Fraction(chance)
-                total[1] += Fraction(mass) * Fraction(chance) * int(hit)
+    for person in zip(sex, race, weights, hits, strict=True):
+        for key in [(person[0], person[1]), (person[0], None), ("all", person[1])]:
+            total = exact.setdefault(key, [Fraction(0), Fraction(0)])
+            total[0] += Fraction(person[2])
+            total[1] += Fraction(person[2]) * int(person[3])
     known = {
         "sex": {one: exact[one, None] for one in "FM"},
         "race": {race: exact["all", race] for race in "abc"},
@@ -267,43 +258,29 @@ def test_weighted_ratios_are_those_in_exact_fractions(kind):
     assert "no Fisher's test, which are about counts" in str(result)
 
 
-def test_equal_weights_and_certain_groups_change_no_ratio():
+def test_equal_weights_change_no_ratio():
     rng = np.random.default_rng(2)
-    sex, hits = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
-    plain = by_name(cp.impact_ratios(hits, {"race": sex.astype(str)}), "race")
-    with pytest.warns(ProxyAssumption):
-        certain = cp.impact_ratios(hits, {"p0": 1 - sex, "p1": sex}, proxies={"race": {"0": "p0", "1": "p1"}})
-    weighed = cp.impact_ratios(hits, {"race": sex.astype(str)}, sample_weight=np.full(400, 2.5))
-    for result, unit in ((certain, 1.0), (weighed, 2.5)):
-        for name, one in by_name(result, "race").items():
-            assert one.applicants == unit * plain[name].applicants
-            assert one.ratio == pytest.approx(plain[name].ratio)
-            assert one.low <= plain[name].low < one.ratio  # bounds by betting and a split risk are wider
-            assert plain[name].high <= one.high <= 1
+    sex, hits = rng.integers(0, 2, 400).astype(str), rng.integers(0, 2, 400)
+    plain = by_name(cp.impact_ratios(hits, {"race": sex}), "race")
+    weighed = cp.impact_ratios(hits, {"race": sex}, sample_weight=np.full(400, 2.5))
+    for name, one in by_name(weighed, "race").items():
+        assert one.applicants == 2.5 * plain[name].applicants
+        assert one.ratio == pytest.approx(plain[name].ratio)
+        assert one.low <= plain[name].low < one.ratio  # bounds by betting and a split risk are wider
+        assert plain[name].high <= one.high <= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [100, 1000])
 def test_weighted_intervals_cover(n_rows):
-    rng, n_draws, misses = np.random.default_rng(n_rows), 200, np.zeros((2, 2, 2))
-    # A person is in group a with chance 0.2 or 0.7, half of them each; those of 0.7 weigh 1 or 4, and decisions depend
-    # on the chance and on the weight alone.
-    chances, masses = np.array([0.2, 0.7, 0.7]), np.array([2.0, 1.0, 4.0])
-    shares, rates = np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.25, 0.15])
-    for_group = shares * masses * np.array([chances, 1 - chances])
-    truth = for_group @ rates / for_group.sum(axis=1)
-    truth /= truth.max()
+    rng, n_draws, misses = np.random.default_rng(n_rows), 200, np.zeros((2, 2))
+    # people of kind 0 weigh 2; of the others some weigh 1 and some 4, and are selected less often
+    masses, shares, rates = np.array([2.0, 1.0, 4.0]), np.array([0.5, 0.3, 0.2]), np.array([0.5, 0.25, 0.15])
+    truth = {"True": 1.0, "False": (0.3 * 0.25 + 0.8 * 0.15) / 1.1 / 0.5}
     for _ in range(n_draws):
         kind = rng.choice(3, n_rows, p=shares)
-        people = {"p_a": chances[kind], "p_b": 1 - chances[kind], "kind": (kind == 0).astype(str)}
-        hits, mass = rng.random(n_rows) < rates[kind], masses[kind]
-        proxies = {"group": {"a": "p_a", "b": "p_b"}}
-        with pytest.warns(ProxyAssumption):
-            result = cp.impact_ratios(
-                hits, people, sample_weight=mass, largest_weight=5, proxies=proxies, intersections=False
-            )
-        of_kind = {"True": 1.0, "False": (0.3 * 0.25 + 0.8 * 0.15) / 1.1 / 0.5}
-        for table, true in (("group", dict(zip("ab", truth, strict=True))), ("kind", of_kind)):
-            for place, (name, one) in enumerate(by_name(result, table).items()):
-                misses[int(table == "kind"), place] += one.low > true[name], one.high < true[name]
+        people, hits = {"kind": (kind == 0).astype(str)}, rng.random(n_rows) < rates[kind]
+        result = cp.impact_ratios(hits, people, sample_weight=masses[kind], largest_weight=5)
+        for place, (name, one) in enumerate(by_name(result, "kind").items()):
+            misses[place] += one.low > truth[name], one.high < truth[name]
     assert misses.max() <= 0.025 * n_draws + 3 * sqrt(n_draws * 0.025)

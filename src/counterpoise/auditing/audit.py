@@ -15,13 +15,7 @@ import numpy as np
 from counterpoise._base.checks import check_choice, check_confidence, check_count
 from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray
-from counterpoise.auditing.selective_labels import (
-    Measure,
-    WorstCaseOutcome,
-    check_labelled,
-    fill_labels,
-    refuse_min_rows,
-)
+from counterpoise.auditing.missing_labels import WorstCaseOutcome, measure_worst_case
 from counterpoise.goals.binding import (
     NEEDED_BY,
     PreparedPredictions,
@@ -37,7 +31,7 @@ from counterpoise.goals.expressions import Goal, terms_of
 from counterpoise.goals.parsing import as_goals
 from counterpoise.goals.population import GoalOutcome, measure_goal, shortage, tighten_goal
 from counterpoise.goals.tables import NoLargestValue, Table, as_tables, table_of, with_train
-from counterpoise.goals.terms import DEFAULT, NoRows, UnknownValue
+from counterpoise.goals.terms import NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tighten"]
@@ -46,7 +40,7 @@ HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"  # the verdicts
 _CONFIDENCE = 0.95
 _PLAIN = 0.01, 1e6  # sizes of what a goal bounds that four decimals show well
 _KINDS = ("labels", "probabilities")  # of predictions
-_HIDDEN = "it depends on labels that are not known; low and high hold whatever these are"
+_HIDDEN = "it depends on missing labels; low and high hold whatever these are"
 _UNDEFINED = "on these rows it divides 0 by 0, so there is no estimate; low and high are of the population"
 _ROUNDING = 1e-9  # part of the bound, or of the goal's scale, by which sums that are not exact may seem outside of it
 
@@ -72,7 +66,7 @@ class GoalAudit(NamedTuple):
     def has_estimate(self) -> bool:
         """Return whether the rows hold some that each rate of the goal counts.
 
-        Then there is an estimate, unless ``note`` says that labels are not known, or that a ratio divides 0 by 0.
+        Then there is an estimate, unless ``note`` says that labels are missing, or that a ratio divides 0 by 0.
         """
         return bool(self.counts)
 
@@ -307,7 +301,7 @@ def audit(
         Columns, baseline predictions and weights of the rows, where ``data`` is an array of labels; as for ``Table``.
     labelled : array of bool of shape (n_samples,), optional
         Of which rows the label is known, where ``data`` is an array of labels of two classes, as of loans that were
-        granted; what the others hold is not read. A rate that depends on labels that are not known has no estimate,
+        granted; what the others hold is not read. A rate that depends on missing labels has no estimate,
         and its interval holds whatever they are. It is then wide: that is all that such rows can show.
     confidence, pos_label
         As for ``certify``.
@@ -346,16 +340,14 @@ def audit(
     goal                  estimate     low    high   bound   margin  verdict    rows
     positive_rate <= 0.8    0.7500  0.7046  0.7917  0.8000   0.0083  holds       400
     recall >= 0.7                -  0.6102  1.0000  0.7000  -0.0898  undecided   200
-    recall >= 0.7: it depends on labels that are not known; low and high hold whatever these are.
+    recall >= 0.7: it depends on missing labels; low and high hold whatever these are.
     All verdicts are right together with confidence 0.95.
     """
     all_goals = add_confidence(goals, confidence)
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
     weights["largest_value"] = largest_value
-    measure: Any = measure_goal
     if labelled is not None:
-        refuse_min_rows(all_goals)
-        data, known = _with_filled_labels(data, labelled, kind)
+        data, known = _with_filled_labels(all_goals, data, labelled, kind)
     if not isinstance(data, (Table, Mapping)):
         data = Table(None, data, sensitive_features, baseline, **weights)
     elif any(part is not None for part in (sensitive_features, baseline, *weights.values())):
@@ -365,36 +357,45 @@ def audit(
     check_choice(kind, "kind", _KINDS)
     options: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
     prepared = prepare(predictions, data, kind=kind, **options)
-    if labelled is not None:
-        measure = _measure_of(prepared, known)
-    return audit_predictions(all_goals, prepared, measure=measure)
-
-
-def _with_filled_labels(data: Any, labelled: ArrayLike, kind: str) -> tuple[Any, BoolArray]:
-    """Return labels with any in the place of those that are not known, and which are."""
-    if data is None or isinstance(data, (Table, Mapping)) or kind != "labels":
-        what = f"kind={kind!r}" if kind != "labels" else "no labels" if data is None else "a Table"
-        raise ValueError(
-            f"labelled goes with an array of labels as data, and with predicted labels; got {what}. Pass y itself, "
-            "with sensitive_features, baseline and sample_weight beside it."
-        )
-    labels = as_labels(data)
-    known = check_labelled(labelled, len(labels))
-    return fill_labels(labels, known), known
-
-
-def _measure_of(prepared: PreparedPredictions, labelled: BoolArray) -> Measure:
-    """Return how goals are measured where some labels are not known."""
+    if labelled is None:
+        return audit_predictions(all_goals, prepared)
     classes = prepared.views.classes
     if classes.several:
         raise ValueError(f"labelled is for two classes; there are {len(classes.several)}. Audit one against the rest.")
     if None in classes.labels:
+        raise ValueError("The known labels and the predictions are all of one class. Name both with classes=[0, 1].")
+
+    def measure(part: Goal, views: Views, chances: Any, **_options: Any) -> GoalOutcome | WorstCaseOutcome:
+        return measure_worst_case(part, views, chances, known)
+
+    return audit_predictions(all_goals, prepared, measure=measure)
+
+
+def _with_filled_labels(goals: Sequence[Goal], data: Any, labelled: ArrayLike, kind: str) -> tuple[AnyArray, BoolArray]:
+    """Return labels with a known one in the place of those that are missing, and which are known."""
+    if data is None or isinstance(data, (Table, Mapping)) or kind != "labels":
         raise ValueError(
-            "The labels that are known are all of one class, and so are the predictions. Name both with classes=[0, 1]."
+            "labelled needs an array of labels as data, and predicted labels. Pass y itself, with sensitive_features, "
+            "baseline and sample_weight beside it."
         )
-    chances = prepared.predictions[DEFAULT]
-    answers = chances.argmax(axis=1) if chances.ndim > 1 else chances.astype(np.int64)
-    return Measure(labelled, answers)
+    labels, known = np.array(as_labels(data)), np.asarray(labelled)
+    if known.shape != labels.shape or not np.isin(known, (0, 1)).all() or not known.any():
+        raise ValueError(
+            f"labelled must be an array of True and False that says which of the {len(labels)} labels are known, "
+            f"some of them; got shape {known.shape}, type {known.dtype}."
+        )
+    for goal in goals:
+        least = getattr(goal.left, "min_rows", 0) or max(term.metric.min_rows for term in terms_of(goal))
+        if least or getattr(goal.left, "within", ()):
+            raise ValueError(
+                f"{goal} leaves out groups by their number of labels, some of which are missing. Leave min_rows and "
+                "within out, or write a goal for each group."
+            )
+    known = known.astype(np.bool_)
+    labels[~known] = labels[known][0]
+    if labels.dtype.kind == "f" and not (labels % 1).any():
+        labels = labels.astype(np.int64)  # whole numbers became floats by a missing one among them
+    return labels, known
 
 
 def audit_predictions(

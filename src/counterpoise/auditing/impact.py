@@ -22,7 +22,7 @@ Holm's correction is over all pairs of categories of a table, and not only over 
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -40,13 +40,11 @@ from counterpoise._base.checks import (
     check_number,
     check_sample_weight,
     value_range,
-    warn_caller,
 )
 from counterpoise._base.text import text_table
 from counterpoise._base.types import ArrayLike, BoolArray, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels, find_classes
-from counterpoise.goals.proxies import Proxies, ProxyAssumption, assumption, check_proxies
-from counterpoise.goals.tables import MISSING, Table, columns_by_name, count_missing, read_amounts
+from counterpoise.goals.tables import MISSING, Table, count_missing
 from counterpoise.goals.terms import text_of
 from counterpoise.theory.confidence import Bounds, weighted_mean_bounds
 
@@ -161,7 +159,6 @@ def impact_ratios(
     exclude_small: str | None = None,
     sample_weight: ArrayLike | None = None,
     largest_weight: float | None = None,
-    proxies: Proxies | None = None,
     confidence: float = 0.95,
 ) -> ImpactRatios:
     """Return selection rates and impact ratios by each column of people, and by their intersections.
@@ -195,10 +192,6 @@ def impact_ratios(
     largest_weight : float, optional
         The largest weight that a person of the population can have, known beforehand. Without it weights that differ
         give no intervals.
-    proxies : dict from str to dict from str to str, optional
-        For each group column that is not known, the column of ``sensitive_features`` with the probability of each
-        group, as for ``proxy_goals``: ``{"race": {"black": "p_black", "white": "p_white"}}``. Each person counts in
-        each group with its probability. There are intersections with columns that are known only.
     confidence : float in (0, 1), default=0.95
         Of each interval by itself.
 
@@ -208,11 +201,6 @@ def impact_ratios(
         ``print`` shows the tables; ``as_csv()`` and ``as_dict()`` return them. With a category's ``low`` and ``high``
         the population's ratio is bounded for any number of people, if these are independent draws from it. Of scores,
         the median is taken as given.
-
-    Warns
-    -----
-    ProxyAssumption
-        With ``proxies``: what must hold for the rates to be those of the groups.
 
     Examples
     --------
@@ -236,7 +224,7 @@ def impact_ratios(
         raise ValueError(
             f"exclude_small must be the reason why small categories are left out, in words; got {exclude_small!r}."
         )
-    table, chances = Table(None, None, sensitive_features), _chances(proxies or {}, sensitive_features)
+    table = Table(None, None, sensitive_features)
     if not table.sensitive_columns:
         raise ValueError("impact_ratios needs at least one column of categories in sensitive_features; got none.")
     weights = check_sample_weight(sample_weight, table.n_samples)
@@ -245,30 +233,11 @@ def impact_ratios(
         weights = np.asarray(sample_weight, dtype=np.float64)
     hits, notes = _hits(answers, weights, table.n_samples, kind, pos_label)
     unknown_texts = frozenset({_UNKNOWN, MISSING, *map(text_of, [unknown] if isinstance(unknown, str) else unknown)})
-    used = {name for groups in (proxies or {}).values() for name in groups.values()} | {*chances}
-    known = [name for name in table.sensitive_columns if name not in used]
     ratios: list[ImpactRatio] = []
-    for columns in _tables([*known, *chances], chances, check_flag(intersections, "intersections")):
-        people = _categories(table, [name for name in columns if name in known], hits, weights, unknown_texts)
-        if columns[-1] in chances:
-            people = people.spread(chances[columns[-1]])
-        people = people.without_zeros()
+    for columns in _tables(table.sensitive_columns, check_flag(intersections, "intersections")):
+        people = _categories(table, columns, hits, weights, unknown_texts).without_zeros()
         ratios += _table_ratios(" and ".join(columns), people, limit, min_share, exclude_small, 1.0 - confidence)
-    is_counted = weights is None and not chances
-    if chances:
-        notes.append(assumption(chances))
-        warn_caller(notes[-1], ProxyAssumption)
-    return ImpactRatios(tuple(ratios), kind, confidence, (*notes, *_reading(kind, confidence, limit, is_counted)))
-
-
-def _chances(proxies: Proxies, features: Any) -> dict[str, dict[str, FloatArray]]:
-    """Return the probability of each group, by the group column that is not known."""
-    columns = columns_by_name(features)
-    check_proxies(proxies, columns)
-    return {
-        name: {group: read_amounts(columns[one], one, "proxies") for group, one in groups.items()}
-        for name, groups in proxies.items()
-    }
+    return ImpactRatios(tuple(ratios), kind, confidence, (*notes, *_reading(kind, confidence, limit, weights is None)))
 
 
 def _largest_weight(sample_weight: ArrayLike | None, largest_weight: float | None) -> float | None:
@@ -288,15 +257,6 @@ class _People(NamedTuple):
     names: list[str]
     hits: BoolArray
     weights: FloatArray | None  # None: each person counts once
-
-    def spread(self, chances: Mapping[str, FloatArray]) -> "_People":
-        """Return each person once for each group, with a weight that is its probability."""
-        n_groups, places = len(chances), np.arange(len(chances))
-        own = 1.0 if self.weights is None else self.weights[:, None]
-        codes = np.where(self.codes[:, None] < 0, -1, self.codes[:, None] * n_groups + places)
-        names = [" / ".join(filter(None, (name, group))) for name in self.names for group in chances]
-        weights = np.asarray(own * np.column_stack([*chances.values()]))
-        return _People(codes.ravel(), names, np.repeat(self.hits, n_groups), weights.ravel())
 
     def without_zeros(self) -> "_People":
         """Return the people who count, and the categories that they are in."""
@@ -352,22 +312,21 @@ def _hits(
     return np.asarray(values == classes.positive, dtype=np.bool_), [f"The decision that selects is {selects!r}."]
 
 
-def _tables(columns: Sequence[str], apart: Mapping[str, Any], intersections: bool) -> list[tuple[str, ...]]:
-    """Return the columns of each table, no two of which are ``apart``: of these no row has both probabilities."""
+def _tables(columns: Sequence[str], intersections: bool) -> list[tuple[str, ...]]:
+    """Return the columns of each table."""
     if intersections and len(columns) > _MOST_COLUMNS:
         raise ValueError(
             f"All intersections of {len(columns)} columns would be {2 ** len(columns) - 1} tables. Pass at most "
             f"{_MOST_COLUMNS} columns, or intersections=False."
         )
     sizes = range(1, len(columns) + 1) if intersections else [1]
-    together = [one for size in sizes for one in combinations(columns, size)]
-    return [one for one in together if sum(name in apart for name in one) <= 1]
+    return [table for size in sizes for table in combinations(columns, size)]
 
 
 def _categories(
     table: Table, columns: Sequence[str], hits: BoolArray, weights: FloatArray | None, unknown: frozenset[str]
 ) -> _People:
-    """Return the people by categories; one that holds everybody where there are no columns."""
+    """Return the people by categories."""
     codes = np.zeros(table.n_samples, dtype=np.int64)
     names, is_known = [""], np.ones(table.n_samples, dtype=np.bool_)
     for column in columns:
@@ -440,7 +399,7 @@ def _ratio_bounds(hits: IntArray, trials: IntArray, risk: float) -> list[tuple[f
 
 
 def _weighted_bounds(people: _People, kept: IntArray, limit: float, risk: float) -> list[tuple[float, float]]:
-    """Return the same bounds where people count with weights, and one may be in several categories."""
+    """Return the same bounds where people count with weights."""
     if kept.size < 2:  # noqa: PLR2004 - with no other category
         return [(1.0, 1.0)] * kept.size
     own: list[Bounds] = []

@@ -34,18 +34,6 @@ def read_limits(texts: list[str] | None) -> Any:
     return limits.get("", limits)
 
 
-def read_proxies(texts: list[str] | None) -> dict[str, dict[str, str]]:
-    """Return the columns of probabilities by group column and group, as in race=black:p_black,white:p_white."""
-    columns = {}
-    for text in texts or ():
-        name, _, groups = text.partition("=")
-        pairs = [part.rpartition(":") for part in groups.split(",")]
-        if not name or any(not group or not column for group, _, column in pairs):
-            raise ValueError(f"--proxy must have the form race=black:p_black,white:p_white; got {text!r}.")
-        columns[name] = {group: column for group, _, column in pairs}
-    return columns
-
-
 _FIGURES = (".png", ".svg", ".pdf")
 
 
@@ -308,8 +296,6 @@ def audit(
     positive: str | None = None,
     confidence: float | None = None,
     defer_label: str | None = None,
-    proxy: Annotated[list[str] | None, Several] = None,
-    labelled: str | None = None,
     impact: Annotated[bool, Flag] = False,
     score: str | None = None,
     unknown: Annotated[list[str] | None, Several] = None,
@@ -358,12 +344,6 @@ def audit(
         Between 0 and 1, for goals that carry none. Default: 0.95.
     defer_label
         The label of rows that a person decides about: neither right nor wrong.
-    proxy
-        A group column that is not known, and for each group the column of its probability, as
-        race=black:p_black,white:p_white; goals may then name the groups. Give the option once for each column.
-    labelled
-        The column that says of which rows the label is known (true or false), as of loans that were granted. Rates that
-        depend on other labels have no estimate, and bounds that hold whatever these are.
     impact
         Print selection rates and impact ratios in the layout of Local Law 144, which defines no mark to pass.
     score
@@ -387,11 +367,11 @@ def audit(
     _check_page(report, table, output)
     of_impact: dict[str, Any] = {"score": score, "unknown": unknown, "min_share": min_share}
     of_impact["exclude_small"] = exclude_small
-    of_goals: dict[str, Any] = {"target": target, "goal": goal, "baseline": baseline, "labelled": labelled}
+    of_goals: dict[str, Any] = {"target": target, "goal": goal, "baseline": baseline}
     of_goals |= {"defer_label": defer_label, "largest_value": largest_value, "strict": strict or None}
     _refuse_options(of_goals if impact else of_impact | {"output": output}, impact=impact)
     if impact:
-        options = {"positive": positive, "confidence": confidence, **of_impact, "proxies": read_proxies(proxy)}
+        options = {"positive": positive, "confidence": confidence, **of_impact}
         options |= {"weights": weights, "largest_weight": largest_weight}
         _audit_impact(table, prediction, tuple(groups or ()), options, output, report, csv, shown)
         return DONE
@@ -399,25 +379,6 @@ def audit(
         raise ValueError("An audit of goals needs --target, --prediction and --goal. For impact ratios pass --impact.")
     shown.begin("audit", table, goals=goal)
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
-
-    if labelled is not None:
-        others = {"--groups": groups, "--baseline": baseline, "--defer-label": defer_label, "--proxy": proxy}
-        given = [name for name, value in {**others, "--report": report}.items() if value]
-        if given:
-            raise ValueError(
-                f"With --labelled the audit is of the goals alone, because other numbers need the labels of all rows. "
-                f"Leave {given[0]} out."
-            )
-        from counterpoise.runs.some_labels import audit_some_labels  # noqa: PLC0415 - heavy
-
-        with csv.reading():
-            done = audit_some_labels(
-                table, target=target, prediction=prediction, labelled=labelled, goals=goal, weights=weights,
-                positive=positive, confidence=confidence, largest_weight=largest_weight,
-                largest_value=read_limits(largest_value),
-            )  # fmt: skip
-        shown.answer(audit_text(done), audit_words(done))
-        return NOT_MET if strict and not done.holds else DONE
     from counterpoise.runs.tables import audit_table  # noqa: PLC0415
 
     with csv.reading():
@@ -425,12 +386,8 @@ def audit(
             table, target=target, prediction=prediction, goals=goal, groups=tuple(groups or ()), baseline=baseline,
             weights=weights, largest_weight=largest_weight, largest_value=read_limits(largest_value),
             positive=positive, confidence=confidence,
-            defer_label=defer_label, proxies=read_proxies(proxy),
+            defer_label=defer_label,
         )  # fmt: skip
-    if proxy:
-        from counterpoise.goals.proxies import assumption  # noqa: PLC0415
-
-        shown.say(assumption(read_proxies(proxy)))
     page = write_page(table_audit.result, report)
     called = "" if table_audit.positive is None else f"positive class: {table_audit.positive!r}\n"
     words = audit_words(table_audit.audit) | {"positive": table_audit.positive, "report": report}

@@ -23,7 +23,6 @@ from counterpoise.goals.equality import equal
 from counterpoise.goals.expressions import Goal
 from counterpoise.goals.infeasible import InfeasibleGoals
 from counterpoise.goals.parsing import GoalSyntaxError, as_goals, as_objective, parse_goal, parse_rate
-from counterpoise.goals.proxies import ProxyAssumption, proxy_goals
 from counterpoise.goals.rates import *  # noqa: F403 - every rate, as listed there
 from counterpoise.goals.tables import Table
 from counterpoise.goals.terms import NoRows, UnknownName, UnknownValue
@@ -36,7 +35,6 @@ __all__ = [
     "GoalSyntaxError",
     "InfeasibleGoals",
     "NoRows",
-    "ProxyAssumption",
     "Table",
     "UnknownName",
     "UnknownValue",
@@ -53,7 +51,6 @@ __all__ = [
     "forget_metric",
     "parse_goal",
     "parse_rate",
-    "proxy_goals",
     "register_metric",
     "validate_goals",
 ]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from counterpoise.goals.proxies import assumption
 from counterpoise.report import overview, rates, sections
 from counterpoise.report.wording import fraction
 from counterpoise.runs.result import RunResult
@@ -125,7 +124,5 @@ def render(result: RunResult) -> str:
         cards=sections.goal_cards(result),
         settings=listing("Settings", shown),
         environment=listing("Environment", result.versions),
-        proxies=result.settings.get("data", {}).get("proxies"),
-        assumption=assumption,
         **modules,
     )

@@ -16,7 +16,6 @@ from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.datasets.table import split_rows
 from counterpoise.goals import Table
 from counterpoise.goals.classes import check_answers
-from counterpoise.goals.proxies import check_proxies
 from counterpoise.goals.tables import MISSING
 from counterpoise.goals.terms import text_of
 from counterpoise.runs.errors import DataError, as_data_error, check_columns, listed, oddest
@@ -440,9 +439,6 @@ def part_of(
             f'preprocessing.missing = "refuse", but column {name!r} of {path} lacks {int(missing[name])} of {len(X)}.'
         )
     amounts = {name: frame[name].to_numpy() for name in data.amounts if name in frame}
-    with as_data_error(f"{path}: "):
-        known = {column: groups for column, groups in data.proxies.items() if {*groups.values()} <= {*amounts}}
-        check_proxies(known, amounts)
     weights, ids, baseline = (name if name in frame else None for name in (data.weights, data.ids, data.baseline))
     labels, groups = labels_of(frame, data.target, path) if labelled else None, groups_of(frame, data.groups, path)
     mass = None if weights is None else weights_of(frame, weights, path, largest_weight)

@@ -325,11 +325,9 @@ def _has_long_number(value: Any) -> bool:
 def goals_of(settings: RunSettings) -> "tuple[Goal, ...]":
     """Return the goals that settings ask for, each with the confidence it carries."""
     from counterpoise.goals import parse_goal  # noqa: PLC0415 - heavy: errors in other keys come first
-    from counterpoise.goals.proxies import weighted_goals  # noqa: PLC0415
 
     read = [(parse_goal(entry.goal), entry.confidence) for entry in settings.goals]
-    goals = (goal if level is None else goal.with_confidence(level) for goal, level in read)
-    return weighted_goals(goals, settings.data.proxies) if settings.data.proxies else tuple(goals)
+    return tuple(goal if level is None else goal.with_confidence(level) for goal, level in read)
 
 
 def _faults(settings: RunSettings) -> Faults:

@@ -1,12 +1,10 @@
 """Impact ratios of the decisions, or scores, in a table."""
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from counterpoise.auditing.impact import ImpactRatios, impact_ratios
-from counterpoise.goals.proxies import ProxyAssumption
 from counterpoise.runs.data import labels_of, weights_of
 from counterpoise.runs.errors import DataError, as_data_error, check_columns, listed
 from counterpoise.runs.reading import column_names, read_frame
@@ -21,7 +19,6 @@ def impact_of_table(
     score: str | None = None,
     positive: str | None = None,
     weights: str | None = None,
-    proxies: Mapping[str, Mapping[str, str]] | None = None,
     **options: Any,
 ) -> ImpactRatios:
     """Return the impact ratios of decisions, or scores, in a column of a table.
@@ -38,8 +35,6 @@ def impact_of_table(
         The decision that selects; by default the second of two.
     weights : str, optional
         The column of sample weights.
-    proxies : dict, optional
-        Of group columns that are not known the columns of probabilities, as for ``impact_ratios``.
     **options
         As for ``impact_ratios``.
 
@@ -62,21 +57,17 @@ def impact_of_table(
     table = Path(path)
     if (prediction is None) == (score is None):
         raise ValueError("Impact ratios are of one column: pass --prediction with decisions, or --score with scores.")
-    chances = [name for one in (proxies or {}).values() for name in one.values()]
-    if not groups and not chances:
+    if not groups:
         raise ValueError("Impact ratios need --groups, the columns whose values are categories of people; got none.")
     known = column_names(table)
     wanted: dict[str, Sequence[str | None]] = {"--prediction": [prediction], "--score": [score], "--groups": groups}
-    wanted |= {"--weights": [weights], "--proxy": chances}
+    wanted["--weights"] = [weights]
     for option, names in wanted.items():
         check_columns([name for name in names if name is not None], known, table, f"{option}: ")
     columns = group_columns(table, tuple(dict.fromkeys(groups)))
-    numbers = read_frame(table, list(dict.fromkeys([*chances, *([] if weights is None else [weights])])))
-    columns |= {name: numbers[name].to_numpy() for name in chances}
-    options["sample_weight"] = None if weights is None else weights_of(numbers, weights, table)
-    options["proxies"] = proxies
-    with as_data_error(f"Impact ratios of {table}: "), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ProxyAssumption)  # it is among the notes
+    if weights is not None:
+        options["sample_weight"] = weights_of(read_frame(table, [weights]), weights, table)
+    with as_data_error(f"Impact ratios of {table}: "):
         if score is not None:
             scores = score_column(read_frame(table, [score], values=[score]), score, table)
             return impact_ratios(scores, columns, kind="scores", pos_label=positive, **options)

@@ -318,7 +318,6 @@ def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
     learner = (settings.get("method") or {}).get("learner")
     check_shape(learner, _OBJECT, "method.learner")
     check_shape((learner or {}).get("name", ""), TEXT, "method.learner.name")
-    check_shape(settings.get("data", {}).get("proxies"), OrNone({str: {str: TEXT}}), "data.proxies")
     return settings
 
 

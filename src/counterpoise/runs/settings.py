@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -21,7 +21,6 @@ from pydantic import (
     StrictInt,
     StrictStr,
     WrapValidator,
-    model_validator,
 )
 
 from counterpoise._base.contexts import set_within
@@ -110,7 +109,6 @@ class DataSettings(_Weighed):
     groups: Names = []  # columns by which goals and the report group rows
     use_groups_as_features: StrictBool = False
     amounts: Names = []  # columns of amounts that goals count with, and that are no features
-    proxies: dict[Name, dict[Name, Name]] = {}  # of group columns that are not known: the probabilities of each group
     categorical: Names = []  # columns of numbers that are codes of categories
     weights: Name | None = None  # the column of sample weights
     ids: Name | None = None  # the column with the person of each row, where some have several
@@ -120,20 +118,6 @@ class DataSettings(_Weighed):
     delimiter: StrictStr | None = None  # between the columns of CSV files; default: a comma
     encoding: Name | None = None  # of CSV files; default: UTF-8
     decimal: Literal[".", ","] | None = None  # before the decimals of numbers in CSV files; default: a point
-
-    @model_validator(mode="after")
-    def _count_with_probabilities(self) -> Self:
-        """Add the columns of probabilities to the amounts that goals count with; none is above 1."""
-        columns = [name for groups in self.proxies.values() for name in groups.values()]
-        if not columns:
-            return self
-        if isinstance(self.largest_value, int | float):
-            raise ValueError(  # noqa: TRY004 - pydantic says where
-                "beside proxies, largest_value names the column of each amount, as { profit = 5000 }"
-            )
-        limits = {**(self.largest_value or {}), **dict.fromkeys(columns, 1)}
-        self.__dict__.update(amounts=list(dict.fromkeys([*self.amounts, *columns])), largest_value=limits)
-        return self
 
     @property
     def written(self) -> Written:

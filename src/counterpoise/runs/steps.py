@@ -19,7 +19,6 @@ from counterpoise.goals import Goal, InfeasibleGoals, Table, bind
 from counterpoise.goals.binding import NEEDED_BY, Views
 from counterpoise.goals.bound_goals import check_contradictions, check_goal_data
 from counterpoise.goals.classes import check_defer_label
-from counterpoise.goals.proxies import assumption
 from counterpoise.goals.tables import classes_of
 from counterpoise.rules.choosing import as_problem, groups_by
 from counterpoise.rules.options import as_groups
@@ -67,8 +66,7 @@ def fit_steps(
     counts = ", ".join(f"{len(part)} {name}" for name, part in data.splits.items())
     called = "" if data.positive is None else f", positive class {data.positive!s}"
     say(f"{'resumes' if resumes else 'starts'}: {counts} rows, {len(data.columns.features)} features{called}")
-    proxies = settings.data.proxies
-    for text in dict.fromkeys([*map(str, words), *([assumption(proxies)] if proxies else [])]):
+    for text in dict.fromkeys(map(str, words)):
         work.warn(text)
     with fitting.report_predictions(work):
         _fit(work, writer, fingerprints, command)

@@ -14,8 +14,6 @@ from counterpoise.auditing.audit import Audit
 from counterpoise.classifiers.goal import GoalClassifier
 from counterpoise.goals import Goal, GoalCheck, Table, as_goals
 from counterpoise.goals.classes import check_defer_label, reads_as, where_equal
-from counterpoise.goals.expressions import amount_columns
-from counterpoise.goals.proxies import check_proxies, weighted_goals
 from counterpoise.goals.tables import check_largest_value
 from counterpoise.rules.choosing import FIXED
 from counterpoise.rules.deciding import with_label
@@ -57,7 +55,6 @@ class TableRoles(NamedTuple):
     confidence: float | None = None
     deferral: Deferral | None = None  # the cost of deferring a row, and the label of deferred rows
     largest_value: float | dict[str, float] | None = None
-    proxies: Mapping[str, Mapping[str, str]] = {}
 
 
 class TableAudit(NamedTuple):
@@ -133,7 +130,6 @@ def audit_table(
     positive: Any = None,
     confidence: float | None = None,
     defer_label: str | None = None,
-    proxies: Mapping[str, Mapping[str, str]] | None = None,
 ) -> TableAudit:
     """Audit decisions in a column of a table: no run and no model is needed.
 
@@ -159,8 +155,6 @@ def audit_table(
         For goals that carry none; default 0.95.
     defer_label : str, optional
         The label of rows that a person decides about, which are neither right nor wrong.
-    proxies : dict, optional
-        Of group columns that are not known the columns of probabilities, as for ``proxy_goals``.
 
     Returns
     -------
@@ -184,19 +178,11 @@ def audit_table(
     deferral = (
         None if defer_label is None else Deferral(0.0, defer_label)
     )  # at no loss: this table does not know its cost
-    proxies = proxies or {}
-    chances = [name for one in proxies.values() for name in one.values()]
-    asked, limits = weighted_goals(check_table_goals(goals), proxies), check_largest_value(largest_value)
-    if chances:
-        limits = limits if isinstance(limits, dict) else dict.fromkeys(amount_columns(asked), limits or 1.0)
-        limits |= dict.fromkeys(chances, 1.0)
     roles = TableRoles(
-        target, asked, groups, baseline, weights, largest_weight, positive, confidence, deferral, limits,
-        proxies,
+        target, check_table_goals(goals), groups, baseline, weights, largest_weight, positive, confidence, deferral,
+        check_largest_value(largest_value),
     )  # fmt: skip
-    table = read_table(Path(path), roles, {"prediction": [prediction], "proxy": chances})
-    with as_data_error(f"{table.path}: "):
-        check_proxies(proxies, {name: table.frame[name].to_numpy() for name in chances})
+    table = read_table(Path(path), roles, {"prediction": [prediction]})
     predictions = labels_of(table.frame, prediction, table.path)
     if deferral is not None:  # as classes are written: a column of numbers is one of texts where some rows are deferred
         known = {reads_as(label): label for label in (*table.classes.tolist(), deferral.label)}
@@ -241,7 +227,7 @@ def evaluate_decisions(
     positive = None if table.positive is None else np.asarray(table.positive).item()
     columns = {"groups": list(roles.groups), "baseline": roles.baseline, "weights": roles.weights, "positive": positive}
     names: dict[str, Any] = {"files": [table.path.name], "target": roles.target, "largest_weight": roles.largest_weight}
-    names |= {"largest_value": roles.largest_value, "proxies": roles.proxies}
+    names["largest_value"] = roles.largest_value
     level = {} if roles.confidence is None else {"confidence": check_confidence(roles.confidence)}
     goals = [str(goal.with_confidence(None)) for goal in roles.goals]
     # what a goals file would say of the table

@@ -22,7 +22,6 @@ from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray
 from counterpoise.auditing.audit import Audit, add_confidence
 from counterpoise.goals import Goal, as_goals
-from counterpoise.goals.proxies import weighted_goals
 from counterpoise.goals.tables import check_largest_value
 from counterpoise.goals.terms import NoRows
 from counterpoise.rules.draw_messages import BadId
@@ -383,7 +382,7 @@ def _set_limits(run: Run, largest_weight: float | None, largest_value: float | d
 
 def known_goals(goals: Any, settings: RunSettings) -> tuple[Goal, ...]:
     """Return goals after checking that the run has the datasets that they refer to."""
-    checked_goals, known = weighted_goals(as_goals(goals), settings.data.proxies), (TRAIN, *settings.datasets)
+    checked_goals, known = tuple(as_goals(goals)), (TRAIN, *settings.datasets)
     for goal in checked_goals:
         for name in goal.datasets:
             if name not in known:

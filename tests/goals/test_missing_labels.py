@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from counterpoise import GoalClassifier, certify
 from counterpoise.auditing.audit import audit
-from counterpoise.auditing.selective_labels import Measure
+from counterpoise.auditing.missing_labels import measure_worst_case
 from counterpoise.goals import Table, parse_goal
 from counterpoise.goals.binding import prepare
 
@@ -63,7 +63,7 @@ def test_ends_are_those_of_all_labels(text):
             assert row.estimate == pytest.approx(values[0])
             continue
         assert np.isnan(row.estimate)
-        assert "labels that are not known" in row.note
+        assert "missing labels" in row.note
         assert row.verdict in {"undecided", "holds", "fails"}
         ends = _ends_on_rows(goal, answers, y, labelled, columns)
         assert ends == pytest.approx((min(values), max(values)))
@@ -74,7 +74,7 @@ def _ends_on_rows(goal, answers, y, labelled, columns):
     table = Table(None, y=y, sensitive_features=columns, largest_value=4)
     prepared = prepare(answers, table, kind="labels")
     (part,) = goal.parts(prepared.views)
-    outcome = Measure(labelled, answers)(part, prepared.views, prepared.predictions, are_drawn=False)
+    outcome = measure_worst_case(part, prepared.views, prepared.predictions, labelled)
     return outcome.least.estimate, outcome.most.estimate
 
 
@@ -113,12 +113,12 @@ def test_intervals_cover_the_true_rate():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"labelled": [True, False]}, "labelled must say of each of the 6 rows"),
-        ({"labelled": [0.5] * 6}, "an array of True and False"),
-        ({"labelled": [False] * 6}, "no label is known"),
-        ({"data": Table(None, y=[0, 1] * 3)}, "labelled goes with an array of labels"),
-        ({"data": None}, "got no labels"),
-        ({"predictions": [0.5] * 6, "kind": "probabilities"}, "got kind='probabilities'"),
+        ({"labelled": [True, False]}, "which of the 6 labels are known"),
+        ({"labelled": [0.5] * 6}, "an array of True and False that says"),
+        ({"labelled": [False] * 6}, "some of them"),
+        ({"data": Table(None, y=[0, 1] * 3)}, "labelled needs an array of labels"),
+        ({"data": None}, "labelled needs an array of labels"),
+        ({"predictions": [0.5] * 6, "kind": "probabilities"}, "and predicted labels"),
         ({"data": [0, 1, 2] * 2}, "labelled is for two classes; there are 3"),
         ({"goals": "max_difference(recall, by=sex, min_rows=2) <= 0.1"}, "leaves out groups by their number of labels"),
         ({"predictions": [1] * 6, "data": [1] * 6}, "Name both with classes"),
