@@ -13,7 +13,7 @@ help:
 	@echo "make test-networks  install PyTorch too, and run the tests of networks"
 	@echo "make drill       random sequences of calls and commands, some of them killed, for a minute: make drill SECONDS=3600"
 	@echo "make lint        ruff, mypy, import contracts"
-	@echo "make size        code lines, files, functions and the wheel, beside what is asked of them"
+	@echo "make size        code lines, functions, the wheel and what four fits walk, beside what is asked of them"
 	@echo "make docs        build the documentation site into build/docs, with warnings as errors"
 	@echo "make bench       quick benchmarks against peers; make bench-full: all sizes in 25 minutes, and docs/results/benchmarks.md"
 	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
@@ -87,7 +87,7 @@ lint: .venv/installed
 size: .venv/installed
 	rm -rf build/size
 	$(BIN)/python -m build --wheel --outdir build/size . >/dev/null
-	$(BIN)/python tools/size.py --wheel build/size/*.whl
+	$(BIN)/python tools/size.py --wheel build/size/*.whl --walks
 
 .venv/installed-docs: .venv/installed
 	$(BIN)/python $(PIP) --quiet $(LOCK) --group docs
