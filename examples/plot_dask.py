@@ -13,8 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import counterpoise as cp
 from counterpoise.datasets import loans
-from counterpoise.distributed import DaskGoalClassifier, DaskLPBoostClassifier
-from counterpoise.learners import HistogramTree
+from counterpoise.distributed import DaskGoalClassifier
 
 # %%
 # A cluster and a collection
@@ -82,24 +81,6 @@ axes.axvline(0.7, color="#3a6b60", lw=1.2, ls="--")
 axes.annotate("asked for", (0.7, 1.5), (4, -10), textcoords="offset points", color="#3a6b60")
 axes.set_yticks([0, 1], labels=["chosen on one\npartition, each", "chosen on all\nfive together"])
 axes.set(xlabel="recall on new people", xlim=(0.67, 0.73), ylim=(-0.5, 1.5))
-
-# %%
-# Train over all rows
-# -------------------
-# Our own trees grow over all partitions at once, and rounds of boosting train them for the goals. Sums are kept in
-# whole numbers, so the result is the same to the last bit, over two partitions or six:
-
-
-def boosted(n_partitions):
-    """Return a mixture of trees, trained for a goal over so many partitions."""
-    trees = DaskLPBoostClassifier(
-        HistogramTree(4), n_estimators=3, alpha=1.0, goals=goals[:1], pos_label="yes", random_state=0
-    )
-    return trees.fit(rows.repartition(npartitions=n_partitions), "default", sensitive_features=["sex"])
-
-
-two, six = boosted(2), boosted(6)
-print("the same mixture of trees:", two.mixture_.tolist() == six.mixture_.tolist(), two.mixture_.round(3))
 
 # %%
 # To take away: ``to_local`` is a model for one machine, to be saved and served like any other.

@@ -12,7 +12,7 @@ import numpy as np
 
 from counterpoise.boosting.learner import LearnerFit
 from counterpoise.boosting.rounds import Fitted, History, Round, Rule, boost
-from counterpoise.boosting.row_store import ArrayRows
+from counterpoise.boosting.row_store import RowStore
 from counterpoise.boosting.rules import hedge, regularized_dual
 from counterpoise.datasets import split_rows
 from counterpoise.learners import NetworkLearner
@@ -257,7 +257,7 @@ def _restored(run: Run, data: Images, state: Path) -> KeptLosses:
 def _history_of(kept: KeptLosses, n_rounds: int) -> History:
     """Return the rounds so far, without their models."""
     size = kept.sizes["train"]
-    history = History(ArrayRows(np.full(size, 1 / size), max(n_rounds, kept.n_rounds)))
+    history = History(RowStore(np.full(size, 1 / size), max(n_rounds, kept.n_rounds)))
     for number, known in enumerate(zip(kept.losses("train").T, kept.weighted_losses, strict=True), 1):
         history.append(Round(number, None, history.rows.start, *known))
     history.memory = dict(kept.memory)

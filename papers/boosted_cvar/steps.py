@@ -15,7 +15,7 @@ import numpy as np
 
 from counterpoise.boosting.learner import LearnerFit
 from counterpoise.boosting.rounds import History, Rule, boost
-from counterpoise.boosting.row_store import ArrayRows
+from counterpoise.boosting.row_store import RowStore
 from counterpoise.boosting.rules import adaptive_hedge, hedge
 from counterpoise.datasets import load_dataset
 from counterpoise.metrics import cvar_loss
@@ -55,7 +55,7 @@ def boosted_losses(protocol: Protocol, seed: int, data: Any, rule: Rule) -> Loss
     learner = make_learner(protocol.learner, data.categorical)
     seeds = np.random.SeedSequence(seed).generate_state(protocol.n_rounds + 1) >> np.uint32(1)
     fit = LearnerFit(learner, X[train], codes[train], classes, lambda number: int(seeds[number]))
-    history = History(ArrayRows(np.full(train.size, 1 / train.size), protocol.n_rounds))
+    history = History(RowStore(np.full(train.size, 1 / train.size), protocol.n_rounds))
     boost(fit, history, reweigh=rule, stop=lambda *_: False, n_rounds=protocol.n_rounds)
     return Losses(
         *(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoise.boosting.rounds import History, Round
-from counterpoise.boosting.row_store import ArrayRows
+from counterpoise.boosting.row_store import RowStore
 from counterpoise.boosting.rules import adaptive_hedge, dual_of, hedge, hedge_groups, regularized_dual, without_outliers
 from counterpoise.rules.choosing import outliers
 from counterpoise.theory.risks import CVaR
@@ -15,7 +15,7 @@ from counterpoise.theory.risks import CVaR
 def history_of(losses, start=None):
     """Return the history of rounds with the given losses, one column each."""
     n_samples, n_rounds = losses.shape
-    history = History(ArrayRows(np.full(n_samples, 1 / n_samples) if start is None else start, n_rounds))
+    history = History(RowStore(np.full(n_samples, 1 / n_samples) if start is None else start, n_rounds))
     for number, column in enumerate(losses.T, 1):
         history.append(Round(number, None, history.rows.start, column, 0.0))
     return history
@@ -59,7 +59,7 @@ def test_adaboosts_step_leaves_each_model_with_an_error_of_a_half(seed, n_rounds
     rng = np.random.default_rng(seed)
     losses = (rng.random((40, n_rounds)) < 0.4).astype(np.uint8)
     losses[0], losses[1] = 1, 0  # no model is perfect, none always wrong
-    history = History(ArrayRows(rng.dirichlet(np.ones(40)), n_rounds))
+    history = History(RowStore(rng.dirichlet(np.ones(40)), n_rounds))
     weights = history.rows.start
     for number, column in enumerate(losses.T, 1):
         error = float(weights @ column)

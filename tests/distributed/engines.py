@@ -40,7 +40,7 @@ def dask_processes(n_workers):
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     with dask.config.set({"distributed.worker.multiprocessing-method": method}):
         if method == "forkserver":
-            get_mp_context().set_forkserver_preload(["distributed", "counterpoise.distributed.boosting"])
+            get_mp_context().set_forkserver_preload(["distributed", "counterpoise.distributed.estimators"])
         cluster = LocalCluster(
             n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
         )

@@ -26,7 +26,7 @@ from counterpoise.boosting.inputs import (
 )
 from counterpoise.boosting.learner import base_learner
 from counterpoise.boosting.rounds import Callback, Fit, History, Round, boost
-from counterpoise.boosting.row_store import ArrayRows
+from counterpoise.boosting.row_store import RowStore
 from counterpoise.boosting.stopping import Stopping, check_stopping, stopping_of, warn_of_no_errors
 from counterpoise.rules.pool import predict_codes
 
@@ -231,7 +231,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
             stops = [bool(callback(latest)) for callback in functions]  # all of them are called
             return any(stops) or rule.is_over or has_stalled
 
-        history = History(ArrayRows(start, self.n_estimators))
+        history = History(RowStore(start, self.n_estimators))
         boost(fit, history, reweigh=rule.reweigh, vote=rule.step, stop=stop, n_rounds=self.n_estimators)
         n_best = _best_round(losses) if losses and patience is not None else history.n_rounds
         return BoostResult(

@@ -1,24 +1,20 @@
-"""The rows of one fit: what models are trained on, what the mixture is chosen on, and what goals know of both.
-
-A booster whose models are mixed sees them through ``FitData`` only: ``ArrayFitData`` on one machine,
-``distributed.fitting.ShardFitData`` over shards.
-"""
+"""The rows of one fit: what models are trained on, what the mixture is chosen on, and what goals know of both."""
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.frames import is_frame
-from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import AnyArray, ArrayLike, IntArray
 from counterpoise.boosting.adaboost import AdaBoostClassifier
-from counterpoise.boosting.checkpoint import SavedRound, Seeds, data_texts
+from counterpoise.boosting.checkpoint import Seeds, data_texts
 from counterpoise.boosting.inputs import CheckedRows, check_predict_input, round_seed, split_rows, unequal
 from counterpoise.boosting.inside import AnswerCosts
-from counterpoise.boosting.learner import ArrayFit, CrossFit, base_learner, folds_of, is_ensemble, planned_rounds
-from counterpoise.boosting.rounds import Fitted, History
-from counterpoise.boosting.row_store import ArrayRows, RowStore
+from counterpoise.boosting.learner import CrossFit, ModelFit, base_learner, folds_of, is_ensemble, planned_rounds
+from counterpoise.boosting.rounds import History
+from counterpoise.boosting.row_store import RowStore
 from counterpoise.boosting.stopping import AUTO, stopping_of
 from counterpoise.goals import Rate, Table
 from counterpoise.goals.parsing import has_goals
@@ -26,7 +22,7 @@ from counterpoise.goals.tables import with_train
 from counterpoise.rules.cautions import check_problem, warn_of_the_average
 from counterpoise.rules.choosing import PoolPredictions, Problem, choose_mixture, groups_by, select
 from counterpoise.rules.families import PooledModels, ThresholdRules
-from counterpoise.rules.goal_rows import TRAIN, Answers, Positive, find_positive
+from counterpoise.rules.goal_rows import TRAIN, Answers, find_positive
 from counterpoise.rules.pool import Pool, scoring_method, titled_models
 from counterpoise.rules.rows import checked_features, n_rows, stack_rows
 from counterpoise.rules.scores.table import ScoreTable
@@ -38,61 +34,6 @@ _STRONG = AdaBoostClassifier(n_estimators=300)
 _BINARY = 2
 # Rows from which rules of scores are chosen on those of folds: below, models trained on all rows differ from them.
 _ROWS_FOR_SCORES = 20_000
-
-
-class ModelFit(Protocol):
-    """Fits the model of a round."""
-
-    prepared: Any  # the rows, by a learner that prepares them
-    is_random: bool  # whether two models that are fitted to the same weights may differ
-
-    def __call__(self, weights: FloatArray, number: int) -> Fitted:
-        """Return the model of a round, given weights of the labelled places, or costs of answers."""
-
-
-class FitData(Protocol):
-    """The rows of one fit, on one machine or in shards."""
-
-    classes: AnyArray
-    positive: Positive
-    held_out: CheckedRows | None  # rows that no model is trained on, on which the mixture is then chosen
-    costs: AnswerCosts | None  # after ``price_answers``: rounds train for goals
-    keeps_answers: bool  # whether a checkpoint saves them
-    is_judged_by_folds: bool  # rounds are judged by models that did not see the rows
-    groups: IntArray | None  # of the labelled places, by all sensitive features
-    n_lightest: float  # how many rows there would be, were all as light as the lightest
-    n_trained: int  # rows that models are trained on
-
-    @property
-    def store(self) -> RowStore:
-        """Return the rows to train on, with the losses of the models."""
-
-    def check_problem(self, problem: Problem) -> None:
-        """Refuse goals, objective and datasets that do not fit the rows, before any model is trained."""
-
-    def risk_rows(self, n_rounds: int) -> RiskRows:
-        """Return what a risk may depend on."""
-
-    def price_answers(self, problem: Problem, entropy: int) -> AnswerCosts:
-        """Return what answers cost by the goals, for rounds that train for them."""
-
-    def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ModelFit:
-        """Return what fits the models of the rounds."""
-
-    def fingerprints(self) -> dict[str, str]:
-        """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""
-
-    def saved_answers(self, number: int, saved_round: SavedRound) -> AnyArray | None:
-        """Return the answers of a saved round's model about the rows, in the form of the store."""
-
-    def least_value(self, history: History, problem: Problem) -> float:
-        """Return the least risk of a mixture where it will be chosen, or raise ``InfeasibleGoals``."""
-
-    def family(self, history: History, problem: Problem) -> PooledModels | ThresholdRules:
-        """Return what the mixture is chosen among."""
-
-    def solve_and_store(self, booster: Any, family: Any, problem: Problem) -> None:
-        """Choose the best mixture, and store it in the booster."""
 
 
 class InputRows(NamedTuple):
@@ -120,8 +61,8 @@ class InputRows(NamedTuple):
         return Table(features, None, *columns, sample_weight=weights, largest_weight=limit)
 
 
-class ArrayFitData:
-    """Rows of one machine: those to train on, those held out, and other datasets that goals use.
+class FitData:
+    """Rows to train on, those held out, and other datasets that goals use.
 
     Parameters
     ----------
@@ -135,7 +76,6 @@ class ArrayFitData:
     seeds : Seeds
     """
 
-    keeps_answers = True
     is_judged_by_folds = False
 
     def __init__(
@@ -160,7 +100,7 @@ class ArrayFitData:
         # What models are trained on: below these the rows of other datasets, where they train for goals.
         self.rows, self.n_trained = self.train, self.train.codes.size
         self.groups, self.n_lightest = self.train.groups, float(1 / self.train.weights.min())
-        self.store = ArrayRows(self.train.weights, planned_rounds(booster))
+        self.store = RowStore(self.train.weights, planned_rounds(booster))
 
     @property
     def selection_rows(self) -> CheckedRows:
@@ -238,7 +178,7 @@ class ArrayFitData:
         self.costs = AnswerCosts(train.codes, places, answers, make_answers, problem)
         return self.costs
 
-    def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ArrayFit:
+    def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ModelFit:
         """Return the fit of the rounds' models: by default a strong one first; judged by folds if requested."""
         is_inside, is_default = self.costs is not None, booster.estimator is None
         if booster.confidence is not None and has_goals(booster.goals) and self.held_out is None:
@@ -267,16 +207,12 @@ class ArrayFitData:
         fits = [CrossFit(one, self.rows, self.classes, random_seeds, folds, positive) for one in learners]
         keeps = is_inside or (self.is_judged_by_folds and not is_binary)  # of two classes the losses determine them
         costs = None if self.costs is None else self.costs.costs
-        return ArrayFit(fits, self.rows, self.train.codes.size, keeps_answers=keeps, costs=costs)
+        return ModelFit(fits, self.rows, self.train.codes.size, keeps_answers=keeps, costs=costs)
 
     def fingerprints(self) -> dict[str, str]:
         """Return a text for each part of the data that decides the rounds, for a checkpoint to compare."""
         tables = {} if self.costs is None else {TRAIN: self.columns, **self.training_tables}
         return data_texts(self.classes, self.train, self.held_out, tables)
-
-    def saved_answers(self, number: int, saved_round: SavedRound) -> AnyArray | None:  # noqa: ARG002 - as over shards
-        """Return the answers of a saved round's model about the rows."""
-        return saved_round.codes
 
     def least_value(self, history: History, problem: Problem) -> float:
         """Return the least risk of a mixture where it will be chosen, or raise ``InfeasibleGoals``."""

@@ -24,9 +24,6 @@ call row i of class k costs
 
 where unlabelled rows of other datasets have the second part only. ``learner.cost_target`` turns costs into labels and
 weights: the weighted error of a model is then its cost but for a constant, whatever the number of classes.
-
-Over shards the program is the same, with cells in the place of rows. Goals see of a row its cell alone, so the
-multipliers price answers by cell; where a tail weighs rows of one cell differently, the shards add those weights.
 """
 
 import hashlib
@@ -47,12 +44,12 @@ from counterpoise.solvers.tail import minimize_linear
 
 
 class AnswerCosts:
-    """What each answer about each row costs, of the labelled places and below them of the rows of other datasets.
+    """What each answer about each row costs, of the labelled rows and below them of the rows of other datasets.
 
     Parameters
     ----------
     labels : array
-        Class codes of the labelled places.
+        Class codes of the labelled rows.
     places : dict from names of datasets to slice
         Where the rows of each are.
     answers : Answers
@@ -84,7 +81,7 @@ class AnswerCosts:
     ) -> FloatArray:
         """Return what each answer about each row costs, shape (n_classes, n_rows).
 
-        It is the sum of what it costs by weights of the labelled places, by multipliers of the goals' limits, and by
+        It is the sum of what it costs by weights of the labelled rows, by multipliers of the goals' limits, and by
         the rate that is minimized.
         """
         n_rows = max(place.stop for place in self.places.values())

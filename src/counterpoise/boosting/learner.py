@@ -228,7 +228,7 @@ class CrossFit:
         return TrainedModel(self.whole.fit_round(target, number).model, answers, scores)
 
 
-class ArrayFit:
+class ModelFit:
     """Fit the model of a round to weights of the labelled rows, or inside goals to what each answer costs.
 
     Parameters

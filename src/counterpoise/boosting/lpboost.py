@@ -33,11 +33,12 @@ from sklearn.utils.validation import check_is_fitted
 from counterpoise._base.checks import check_choice, check_fraction, check_positive
 from counterpoise._base.types import ArrayLike
 from counterpoise.boosting.checkpoint import Checkpoint, Seeds
-from counterpoise.boosting.fit_data import ArrayFitData, FitData, InputRows
+from counterpoise.boosting.fit_data import FitData, InputRows
 from counterpoise.boosting.inputs import check_predict_input, is_word, set_learner_tags
 from counterpoise.boosting.inside import RoundsProgram, places_in
 from counterpoise.boosting.learner import base_learner, planned_rounds
 from counterpoise.boosting.rounds import Callback
+from counterpoise.boosting.row_store import minimizer_of
 from counterpoise.boosting.rules import dual_of, hedge, hedge_groups, regularized_dual
 from counterpoise.boosting.run import BUDGET, BoostingRun, boost_rows, check_booster, more_rounds, state_to_store
 from counterpoise.boosting.stopping import AUTO, Stopping
@@ -562,7 +563,7 @@ class LPBoostClassifier(MixtureBase):
         if self.trains_inside:
             costs = data.price_answers(problem, seeds.entropy)
             size = objective.size if isinstance(objective, Rate) else risk.size
-            program = RoundsProgram(costs, data.store.minimizer(risk), size)
+            program = RoundsProgram(costs, minimizer_of(risk, data.store.start.size), size)
             settings = {"beta": None, "goals": [str(goal) for goal in problem.goals], "pos_label": self.pos_label}
             return BoostingRun(self, data, problem, program.price, seeds, settings, program=program, **stopping)
         rule = dual_of(risk) if self.beta_ is None else regularized_dual(alpha, self.beta_)
@@ -621,9 +622,8 @@ class LPBoostClassifier(MixtureBase):
             goals = select(family.selection_data, problem._replace(objective=Mean())).goals
             assert goals is not None  # noqa: S101 - they were missed
             new_error = advise(goals, places, error.least_violation, proven=False)
-        if isinstance(run.data, ArrayFitData):  # over shards no other mixture is solved for
-            models = family if isinstance(family, PooledModels) else run.data.pooled_models(run.history, problem)
-            self._add_closest(new_error, models, family, problem)
+        models = family if isinstance(family, PooledModels) else run.data.pooled_models(run.history, problem)
+        self._add_closest(new_error, models, family, problem)
         if run.program is not None and not run.program.is_over(is_random=run.fit.is_random):
             new_error.add_note(
                 f"All {run.history.n_rounds} rounds were used, and models still helped: raise n_estimators."

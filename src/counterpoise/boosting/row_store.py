@@ -1,12 +1,8 @@
-"""The rows that models are trained on, with the losses of the models so far: the sums that rounds need of them.
-
-Rules and programs of the rounds see rows through a ``RowStore`` only. ``ArrayRows`` holds them in arrays;
-``distributed.boosting.ShardRows`` has them in shards, on threads or on the workers of Dask, where only sums travel.
-"""
+"""The rows that models are trained on, with the losses of the models so far: the sums that rounds need of them."""
 
 import copy
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,63 +15,13 @@ from counterpoise.solvers.rows import weighted_sum
 from counterpoise.solvers.tail import GrowingMixture, minimize_linear
 from counterpoise.theory.risks import Risk, WorstOfGroups
 
-# The rows, the limits of the goals, a gap -> the best mixture, and the weights of the labelled places in its dual, None
-# where the rows keep them; or it raises ``InfeasibleRows``.
-Minimize = Callable[["RowStore", dict[str, Any], float], tuple[MixtureSolution, FloatArray | None]]
+# The rows, the limits of the goals, a gap -> the best mixture, and the weights of the labelled rows in its dual; or it
+# raises ``InfeasibleRows``.
+Minimize = Callable[["RowStore", dict[str, Any], float], tuple[MixtureSolution, FloatArray]]
 
 
-class RowStore(Protocol):
-    """Training rows and the losses of the models so far.
-
-    Rows lie in *places*: in arrays each row is a place of its own, in shards the rows that are alike to every goal
-    share one. Whatever weighs rows returns the weights, or an empty array where they stay with the rows.
-    """
-
-    start: FloatArray  # the rows' own weight in each place, on the simplex: that of the first round
-    answers: list[AnyArray]  # of each model about the rows, in the form of the store, where kept
-
-    @property
-    def mass(self) -> FloatArray:
-        """Return the rows' own weight in each place, in the unit in which the store adds up."""
-
-    @property
-    def losses(self) -> AnyArray:
-        """Return the mean loss of each model in each place, shape (n_places, n_models)."""
-
-    @property
-    def failures(self) -> FloatArray:
-        """Return the mass of each place times the number of models that fail on its rows."""
-
-    def add(self, losses: ByteArray, answers: AnyArray | None) -> None:
-        """Record where the model of a round fails."""
-
-    def mass_by_failures(self) -> FloatArray:
-        """Return the mass of the rows by the number of models that fail on them."""
-
-    def weigh_by_failures(self, table: FloatArray) -> FloatArray:
-        """Weigh a unit of mass by the number of models that fail on it."""
-
-    def weigh_by_place(self, table: FloatArray) -> FloatArray:
-        """Weigh a unit of mass by its place."""
-
-    def weigh_by_dual(self, risk: Risk, tol: float) -> FloatArray:
-        """Take the weights on which the mixture of least risk is worst."""
-
-    def least_risk(self, risk: Risk) -> float:
-        """Return the least risk of a mixture."""
-
-    def minimizer(self, risk: Risk) -> Minimize:
-        """Return what minimizes a risk under limits, again after every round."""
-
-    def newest_loss(self, weights: FloatArray | None) -> float:
-        """Return the loss of the newest model under the dual weights, as ``minimizer`` returned them."""
-
-    def are_all_alike(self) -> bool:
-        """Return whether as many models fail on every row: no row then weighs more than at first."""
-
-
-class ArrayRows:
-    """Rows in arrays of this process, with a byte for each loss.
+class RowStore:
+    """Training rows, with a byte for each loss of each model.
 
     Parameters
     ----------
@@ -92,8 +38,8 @@ class ArrayRows:
     Examples
     --------
     >>> import numpy as np
-    >>> from counterpoise.boosting.row_store import ArrayRows
-    >>> rows = ArrayRows(np.array([0.5, 0.25, 0.25]), 2)
+    >>> from counterpoise.boosting.row_store import RowStore
+    >>> rows = RowStore(np.array([0.5, 0.25, 0.25]), 2)
     >>> rows.add(np.array([0, 1, 1], dtype=np.uint8))
     >>> rows.add(np.array([0, 0, 1], dtype=np.uint8))
     >>> rows.totals.tolist(), rows.mass_by_failures().tolist()
@@ -106,11 +52,6 @@ class ArrayRows:
         self.answers: list[AnyArray] = []  # class codes by models that did not see the rows, or inside goals
         self.n_models = 0
         self._losses = np.empty((start.size, n_rounds), dtype=np.uint8, order="F")
-
-    @property
-    def mass(self) -> FloatArray:
-        """Return the weights of the rows."""
-        return self.start
 
     @property
     def losses(self) -> ByteArray:
@@ -136,29 +77,13 @@ class ArrayRows:
         """Return the weight of the rows by the number of models that fail on them."""
         return np.bincount(self.totals, self.start, self.n_models + 1).astype(np.float64)
 
-    def weigh_by_failures(self, table: FloatArray) -> FloatArray:
-        """Weigh a unit of weight by the number of models that fail on it."""
-        return np.asarray(table[self.totals] * self.start)
-
-    def weigh_by_place(self, table: FloatArray) -> FloatArray:
-        """Weigh a unit of weight by its row."""
-        return np.asarray(table * self.start)
-
-    def weigh_by_dual(self, risk: Risk, tol: float) -> FloatArray:
-        """Return the weights on which the mixture of least risk is worst."""
-        return dual_weights(self, risk, tol)
-
     def least_risk(self, risk: Risk) -> float:
         """Return the least risk of a mixture."""
         return minimize_risk(self.losses, risk, sample_weight=self.start).value
 
-    def minimizer(self, risk: Risk) -> Minimize:
-        """Return what minimizes a risk under limits, again after every round."""
-        return minimizer_of(risk, self.start.size)
-
-    def newest_loss(self, weights: FloatArray | None) -> float:
+    def newest_loss(self, weights: FloatArray) -> float:
         """Return the loss of the newest model under weights."""
-        return weighted_sum(np.asarray(weights), self._losses[:, self.n_models - 1])
+        return weighted_sum(weights, self._losses[:, self.n_models - 1])
 
     def are_all_alike(self) -> bool:
         """Return whether as many models fail on every row."""
@@ -173,17 +98,17 @@ class ArrayRows:
 
 
 def dual_weights(rows: RowStore, risk: Risk, tol: float) -> FloatArray:
-    """Return the weights of the places on which the mixture of least risk is worst."""
+    """Return the weights of the rows on which the mixture of least risk is worst."""
     weights = minimize_risk(rows.losses, risk, sample_weight=rows.start, tol=tol).weights
     return weights if risk.is_worst_case else weights / weights.sum()
 
 
-def minimizer_of(risk: Risk, n_places: int) -> Minimize:
-    """Return what minimizes a risk that is bound to places: a CVaR with the cuts of the round before."""
+def minimizer_of(risk: Risk, n_rows: int) -> Minimize:
+    """Return what minimizes a risk under limits, again after every round: a CVaR with the cuts of the round before."""
     if isinstance(risk, WorstOfGroups):
         return GroupMeans(risk.codes)
     if risk.tail_fraction == 1:
-        return GroupMeans(np.zeros(n_places, dtype=np.int64))
+        return GroupMeans(np.zeros(n_rows, dtype=np.int64))
     growing = None if risk.tail_fraction is None else GrowingMixture(risk.tail_fraction)
 
     def minimize(rows: RowStore, limits: dict[str, Any], tol: float) -> tuple[MixtureSolution, FloatArray]:
@@ -199,7 +124,7 @@ def minimizer_of(risk: Risk, n_places: int) -> Minimize:
 
 
 class GroupMeans:
-    """Minimize the largest mean loss of some groups of places; of one group the mean loss."""
+    """Minimize the largest mean loss of some groups of rows; of one group the mean loss."""
 
     def __init__(self, groups: IntArray) -> None:
         self.groups, self._start = groups, np.empty(0)

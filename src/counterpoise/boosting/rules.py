@@ -1,8 +1,7 @@
 """Rules that choose the next sample weights from the losses of the models so far.
 
-Each is made by a function of its settings and takes a ``History``. Weights are new arrays, on the simplex; over shards
-they stay with the rows. Nothing is kept but in ``History.memory``, so that the same history, its memory included, leads
-to the same weights.
+Each is made by a function of its settings and takes a ``History``. Weights are new arrays, on the simplex. Nothing is
+kept but in ``History.memory``, so that the same history, its memory included, leads to the same weights.
 """
 
 import copy
@@ -11,7 +10,7 @@ import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.boosting.rounds import History, Rule
-from counterpoise.boosting.row_store import ArrayRows
+from counterpoise.boosting.row_store import dual_weights
 from counterpoise.solvers import regularized_weights
 from counterpoise.theory.risks import Risk
 
@@ -20,12 +19,20 @@ def hedge(eta: float) -> Rule:
     """Weigh each sample by ``exp(eta * its losses so far)`` (Algorithm 2 of Zhai et al. 2021, line 5)."""
 
     def reweigh(history: History) -> FloatArray:
-        # Zero-one losses add up to few different totals: an exponential for each of them, not for each sample.
-        mass = history.rows.mass_by_failures()
-        table = np.exp(eta * np.minimum(np.arange(mass.size) - int(np.flatnonzero(mass)[-1]), 0))
-        return history.rows.weigh_by_failures(table / (table @ mass))
+        rows = history.rows
+        return np.asarray(hedge_factors(eta, rows.mass_by_failures())[rows.totals] * rows.start)
 
     return reweigh
+
+
+def hedge_factors(eta: float, mass_by_failures: FloatArray) -> FloatArray:
+    """Return what the weight of a row is multiplied by, given how many models fail on it.
+
+    Zero-one losses add up to few different totals: an exponential for each of them, not for each sample.
+    """
+    largest = int(np.flatnonzero(mass_by_failures)[-1])
+    factors = np.exp(eta * np.minimum(np.arange(mass_by_failures.size) - largest, 0))
+    return np.asarray(factors / (factors @ mass_by_failures))
 
 
 def adaptive_hedge() -> Rule:
@@ -53,12 +60,12 @@ def hedge_groups(eta: float, groups: IntArray) -> Rule:
     """Weigh each group by ``exp(eta * its average losses so far)``, and samples equally within it (Group DRO)."""
 
     def reweigh(history: History) -> FloatArray:
-        mass, failures = (np.bincount(groups, one) for one in (history.rows.mass, history.rows.failures))
+        mass, failures = (np.bincount(groups, one) for one in (history.rows.start, history.rows.failures))
         is_live = mass > 0  # a group may consist of outliers
         means = np.divide(failures, mass, out=np.zeros(mass.size), where=is_live)
         weights = np.where(is_live, np.exp(eta * (means - means.max())), 0.0)
-        table = weights / weights.sum() / np.where(is_live, mass, 1.0)
-        return history.rows.weigh_by_place(table[groups])
+        factors = weights / weights.sum() / np.where(is_live, mass, 1.0)
+        return np.asarray(factors[groups] * history.rows.start)
 
     return reweigh
 
@@ -70,7 +77,7 @@ def dual_of(risk: Risk, tol: float = 1e-4) -> Rule:
     """
 
     def reweigh(history: History) -> FloatArray:
-        return history.rows.weigh_by_dual(risk, tol * risk.size)
+        return dual_weights(history.rows, risk, tol * risk.size)
 
     return reweigh
 
@@ -98,7 +105,6 @@ def without_outliers(rule: Rule, fraction: float) -> Rule:
     """Let a rule choose among the samples that are left without those of the highest losses (DORO)."""
 
     def reweigh(history: History) -> FloatArray:
-        assert isinstance(history.rows, ArrayRows)  # noqa: S101 - over shards no outliers are left out
         other = copy.copy(history)  # with the same memory
         other.rows = history.rows.without_outliers(fraction)
         return rule(other)

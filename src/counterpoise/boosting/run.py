@@ -25,7 +25,7 @@ from counterpoise.boosting.checkpoint import (
     open_checkpoint,
     setting_texts,
 )
-from counterpoise.boosting.fit_data import DEPTH, ArrayFitData, FitData, InputRows
+from counterpoise.boosting.fit_data import DEPTH, FitData, InputRows
 from counterpoise.boosting.inputs import draw_entropy, training_rows
 from counterpoise.boosting.inside import RoundsProgram
 from counterpoise.boosting.learner import base_learner, planned_rounds
@@ -242,7 +242,7 @@ class BoostingRun:
             best=self.best,
             is_last=is_last,
             uses_shared=shared is not None,
-            codes=latest.answers if self.data.keeps_answers else None,
+            codes=latest.answers,
             scores=latest.scores,
         )
         folder.write(latest.number, saved_round)
@@ -257,8 +257,7 @@ class BoostingRun:
         for number in range(n_done + 1, min(last, folder.n_rounds) + 1):
             saved_round = folder.read(number)
             values = saved_round.model, history.rows.start, saved_round.losses, saved_round.weighted_loss
-            answers = self.data.saved_answers(number, saved_round)
-            latest = Round(number, *values, answers=answers, scores=saved_round.scores)
+            latest = Round(number, *values, answers=saved_round.codes, scores=saved_round.scores)
             try:
                 history.append(latest)
             except ValueError as error:  # the fingerprint of the data is right, and the round has other rows
@@ -310,7 +309,7 @@ def boost_rows(booster: Any, rows: InputRows, validation: InputRows, datasets: A
     booster.check_parameters()
     inputs = rows.X, rows.y, rows.sample_weight, rows.sensitive_features
     booster.classes_, all_rows = training_rows(booster, base_learner(booster.estimator), *inputs)
-    make_data = partial(ArrayFitData, booster, all_rows, rows, validation, datasets)
+    make_data = partial(FitData, booster, all_rows, rows, validation, datasets)
     return run_rounds(booster, make_data, all_rows.X, all_rows.weights)
 
 

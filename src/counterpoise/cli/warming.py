@@ -30,7 +30,6 @@ KERNEL_MODULES = (
     "learners._split_kernels",
     "learners._whole_tree",
     "learners.bernstein_stump",
-    "distributed.boosting",
 )
 
 

@@ -1,4 +1,2 @@
-from counterpoise.distributed.estimators import DaskAdaLPBoostClassifier as DaskAdaLPBoostClassifier
 from counterpoise.distributed.estimators import DaskGoalClassifier as DaskGoalClassifier
-from counterpoise.distributed.estimators import DaskLPBoostClassifier as DaskLPBoostClassifier
 from counterpoise.distributed.estimators import DaskMixtureClassifier as DaskMixtureClassifier

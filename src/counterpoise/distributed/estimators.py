@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from counterpoise._base.checks import check_count
 from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray
-from counterpoise.boosting.lpboost import AdaLPBoostClassifier, LPBoostClassifier
 from counterpoise.classifiers.folds import trained_copy
 from counterpoise.classifiers.goal import GoalClassifier, list_models
 from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.distributed.collections import Every, Load, RowCollections, is_column, is_path, join, partitions_of
 from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
-from counterpoise.distributed.fitting import check, check_rows, decide_over, fit_over, mix_over, prepare
+from counterpoise.distributed.fitting import check, check_rows, decide_over, mix_over, prepare
 from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
 from counterpoise.learners.resampling import fresh_copy
 from counterpoise.rules.draws import generator_of
@@ -296,10 +295,6 @@ class OverDask(ClassifierMixin, BaseEstimator):
         self._fit_rows(RowCollections(X, y, sensitive_features, baseline, sample_weight, features), client, n_shards)
         return self
 
-    def _fit_rows(self, rows: RowCollections, client: Any, n_shards: int | None) -> None:
-        with shards_of(rows, client, n_shards) as shards:
-            fit_over(self.local, shards)
-
     def rebalance(self, *args: Any, **changes: Any) -> Self:
         """Return a classifier with the same models and another mixture: as on one machine, which see."""
         other = type(self)(**self.get_params(deep=False))
@@ -357,38 +352,6 @@ class OverDask(ClassifierMixin, BaseEstimator):
     def decision_proba(self, X: Any, **more: Any) -> Any:
         """Return the probability of each decision: lazily of a Dask collection, as for ``predict``."""
         return lazily(self.to_local(), "decision_proba", X, more)
-
-
-class DaskAdaLPBoostClassifier(OverDask):
-    """``AdaLPBoostClassifier`` on Dask collections.
-
-    The parameters are those of ``AdaLPBoostClassifier``. Rounds are judged on the rows they are trained on. Rows,
-    losses and weights stay on the workers: a round sends histograms of the tree's nodes, and a few sums.
-
-    Examples
-    --------
-    >>> from counterpoise.distributed import DaskAdaLPBoostClassifier
-    >>> model = DaskAdaLPBoostClassifier(n_estimators=20, alpha=0.1)
-    >>> model.fit(frame, "label", sensitive_features=["sex"])  # doctest: +SKIP
-    """
-
-    kind = AdaLPBoostClassifier
-
-
-class DaskLPBoostClassifier(OverDask):
-    """``LPBoostClassifier`` on Dask collections.
-
-    The parameters are those of ``LPBoostClassifier``. Rounds train for the goals: a table of what answers cost in each
-    group of rows that goals distinguish travels to the rows.
-
-    Examples
-    --------
-    >>> from counterpoise.distributed import DaskLPBoostClassifier
-    >>> model = DaskLPBoostClassifier(n_estimators=20, alpha=0.1)
-    >>> model.fit("rows.parquet", "label")  # doctest: +SKIP
-    """
-
-    kind = LPBoostClassifier
 
 
 class DaskMixtureClassifier(OverDask):

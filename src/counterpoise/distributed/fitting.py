@@ -1,10 +1,5 @@
-"""Fitting the classifiers of one machine on rows in shards.
+"""Fitting the classifiers of one machine on rows in shards: rows are counted there, and rules are chosen on counts."""
 
-Where goals, means and groups decide, the mixture is chosen on cells; where a tail does, on the rows in their shards. A
-checkpoint of rounds holds the models alone: the shards compute everything else again from them.
-"""
-
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,43 +8,32 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.shards import Shard, Shards
-from counterpoise._base.types import AnyArray, FloatArray, IntArray
-from counterpoise.boosting.checkpoint import SavedRound, Seeds
-from counterpoise.boosting.inputs import CheckedRows, round_seed
-from counterpoise.boosting.inside import AnswerCosts
-from counterpoise.boosting.learner import planned_rounds
-from counterpoise.boosting.rounds import History
-from counterpoise.boosting.run import run_rounds
-from counterpoise.boosting.stopping import stopping_of
+from counterpoise._base.types import AnyArray
 from counterpoise.classifiers.goal import GoalClassifier, list_models
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.boosting import ShardFit, ShardRows, apply_model, sample_over
 from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
-from counterpoise.distributed.rows import CODES, CellAnswers, Cells, TotalFacts, X, find_cells, inspect_rows
+from counterpoise.distributed.rows import (
+    CODES,
+    Cells,
+    CountedAnswers,
+    TotalFacts,
+    X,
+    count_answers,
+    find_cells,
+    inspect_rows,
+    sample_over,
+)
 from counterpoise.goals import Goal, Ratio, as_goals
 from counterpoise.goals.bound_goals import refuse_compared
 from counterpoise.goals.tables import group_codes
-from counterpoise.learners.binning import as_floats, as_matrix
 from counterpoise.rules.cautions import check_problem
-from counterpoise.rules.choosing import (
-    PoolPredictions,
-    Problem,
-    Selection,
-    choice_by_name,
-    choose_mixture,
-    groups_by,
-    select,
-)
+from counterpoise.rules.choosing import PoolPredictions, Problem
 from counterpoise.rules.draws import generator_of, make_key
 from counterpoise.rules.families import PooledModels
-from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
+from counterpoise.rules.goal_rows import TRAIN, Answers, Positive, find_positive
 from counterpoise.rules.options import as_groups
-from counterpoise.rules.pool import ANSWERS, Pool, all_classes, named_models, titled_models
-from counterpoise.rules.program import Choice
-from counterpoise.solvers.linear_program import MixtureSolution
-from counterpoise.solvers.mixture import minimize_cvar_over
-from counterpoise.solvers.tail import TailOracle
-from counterpoise.theory.risks import Mean, Risk, RiskRows, WorstGroup
+from counterpoise.rules.pool import ANSWERS, Pool, all_classes, failures, named_models, titled_models
+from counterpoise.theory.risks import Risk, WorstGroup
 
 
 def check_fits_shards(problem: Problem) -> None:
@@ -81,43 +65,12 @@ def check_confidences(goals: Sequence[Goal], facts: TotalFacts) -> None:
             )
 
 
-def predictions_of(rows: ShardRows, positive: Positive) -> PoolPredictions:
-    """Return what a mixture is chosen on, a row for each cell."""
-    cells = rows.cells
-    table, mass = cells.table(), np.where(cells.mass > 0, cells.mass, 1.0)
-    shares = np.stack(rows.answers, axis=1) / mass[:, None, None]
+def predictions_of(counted: CountedAnswers, cells: Cells, positive: Positive) -> PoolPredictions:
+    """Return what a mixture is chosen on: counted rows, with what each model answers."""
+    table = cells.table_of(counted.cells, counted.mass, counted.n_rows)
     groups = group_codes(table)[0] if table.sensitive_columns else None
-    losses: Any = rows.losses  # as for rows, but means
-    return PoolPredictions(
-        losses, table.weights(), groups, CellAnswers({TRAIN: table}, {}, positive, class_shares=shares)
-    )
-
-
-class ShardLosses(NamedTuple):
-    """Losses of all models in shards, for a tail."""
-
-    shards: Shards
-
-    def minimize(self, risk: Risk, limits: dict[str, Any], tol: float) -> MixtureSolution:
-        """Return the mixture with the least CVaR within limits, or raise ``InfeasibleRows``."""
-        assert risk.tail_fraction is not None  # noqa: S101 - a tail
-        return minimize_cvar_over(self.shards, risk.tail_fraction, tol=tol, **limits)
-
-
-def choose_over(shards: Shards, evidence: PoolPredictions, problem: Problem) -> tuple[Selection, Choice]:
-    """Choose the mixture, or raise ``InfeasibleGoals`` where none meets the goals."""
-    alpha = problem.alpha
-    if alpha is None or alpha == 1:  # linear in the rows, or in the means of groups: cells are enough
-        selection = select(evidence, problem)
-        return selection, choose_mixture(selection, problem)
-    selection = select(evidence, problem._replace(objective=Mean()))
-    if problem.mixture != "optimal":
-        return selection, choice_by_name(problem, selection.losses.shape[1], TailOracle(shards, alpha).value)
-    return selection, choose_mixture(selection, problem, ShardLosses(shards))
-
-
-# What the boosters of one machine take and those over shards do not, and the value that asks for nothing.
-_NOT_TAKEN = {"outlier_fraction": 0.0, "beta": None, "max_models": None}
+    answers = Answers({}, {}, positive).with_dataset(TRAIN, table, positive.encode(counted.codes))
+    return PoolPredictions(failures(counted.codes, cells.labels[counted.cells]), table.weights(), groups, answers)
 
 
 class PreparedShards(NamedTuple):
@@ -134,117 +87,9 @@ def prepare(shards: Shards, all_classes: Callable[[AnyArray], AnyArray] | None =
     return PreparedShards(shards, find_cells(shards, facts), sample_over(shards))
 
 
-def fit_over(model: Any, shards: Shards) -> Any:
-    """Fit an ``AdaLPBoostClassifier`` or ``LPBoostClassifier`` to rows in shards, and return it.
-
-    Parameters
-    ----------
-    model : classifier
-        With its parameters. Trees and stumps of ours are the learners that grow over shards.
-    shards : Shards
-        Each holds ``"X"`` and ``"y"``, and may hold ``"columns"`` (a dict of arrays), ``"baseline"`` and
-        ``"sample_weight"``.
-
-    Returns
-    -------
-    model
-        It holds its models and mixture, and of the rows only what goals see: their cells.
-    """
-    check(model)
-    rows = prepare(shards)
-    facts = rows.cells.facts
-    model.classes_, model.n_features_in_ = facts.classes, facts.n_features
-    if facts.names is not None:
-        model.feature_names_in_ = facts.names
-    data = ShardFitData(model, rows)
-    model.mix(run_rounds(model, lambda _seeds: data, rows.sample, None))
-    return model
-
-
-class ShardFitData:
-    """Rows in shards, as the boosters of one machine see the rows of a fit (``boosting.fit_data.FitData``)."""
-
-    held_out: CheckedRows | None = None  # rounds are judged on the rows they are trained on
-    is_judged_by_folds = False
-    keeps_answers = False  # shards compute them again from the models
-
-    def __init__(self, booster: Any, rows: PreparedShards) -> None:
-        self.booster, self.cells, self._sample = booster, rows.cells, rows.sample
-        facts = rows.cells.facts
-        self.classes, self.n_trained, self.n_lightest = facts.classes, facts.n_rows, facts.total / facts.least
-        self.positive = find_positive(self.classes, booster.pos_label)
-        self.costs: AnswerCosts | None = None
-        self.table = rows.cells.table()
-        self.groups: IntArray | None = group_codes(self.table)[0] if self.table.sensitive_columns else None
-        self.store = ShardRows(rows.shards, rows.cells, planned_rounds(booster))
-
-    def check_problem(self, problem: Problem) -> None:  # noqa: ARG002 - the booster's own
-        """Refuse goals, objective and groups that do not fit the rows, before any model is trained."""
-        check_rows(self.booster, self.cells)
-
-    def risk_rows(self, n_rounds: int) -> RiskRows:
-        """Return what a risk may depend on: the number of rows, and groups of cells."""
-        return RiskRows(self.n_trained, n_rounds, lambda names: groups_by(names, self.table, self.groups))
-
-    def price_answers(self, problem: Problem, entropy: int) -> AnswerCosts:  # noqa: ARG002 - no rows are drawn
-        """Return what answers about cells cost by the goals."""
-        labels, mass = self.cells.labels, np.where(self.cells.mass > 0, self.cells.mass, 1.0)[:, None, None]
-
-        def make_answers(masses: AnyArray) -> CellAnswers:  # shape (n_cells, n_models, n_classes)
-            return CellAnswers({TRAIN: self.table}, {}, self.positive, class_shares=masses / mass)
-
-        no_model = make_answers(np.empty((labels.size, 0, len(self.classes))))
-        places = {TRAIN: slice(0, labels.size)}
-        self.costs = AnswerCosts(labels, places, no_model, make_answers, problem)
-        return self.costs
-
-    def model_fit(self, booster: Any, learner: Any, seeds: Seeds) -> ShardFit:  # noqa: ARG002 - as on one machine
-        """Return what fits the models of the rounds."""
-        costs = None if self.costs is None else self.costs.costs
-        return ShardFit(learner, self.store, partial(round_seed, seeds.entropy), self._sample, costs)
-
-    def fingerprints(self) -> dict[str, str]:
-        """Return a text for each part of the data that decides the rounds: cells, and the sample of bins."""
-        cells, sample = self.cells, np.ascontiguousarray(as_floats(as_matrix(self._sample)))
-        return {
-            "rows": str(cells.facts.n_rows),
-            "classes": repr(cells.facts.classes.tolist()),
-            "groups": hashlib.sha256(repr(cells.values).encode() + cells.mass.tobytes()).hexdigest(),
-            "X": hashlib.sha256(sample.tobytes()).hexdigest(),
-        }
-
-    def saved_answers(self, number: int, saved_round: SavedRound) -> FloatArray:
-        """Let the shards apply the model of a saved round, and return its answers about cells."""
-        return apply_model(self.store.shards, self.cells, saved_round.model, number)[0]
-
-    def least_value(self, history: History, problem: Problem) -> float:  # noqa: ARG002 - the store knows
-        """Return the least risk of a mixture, or raise ``InfeasibleGoals``."""
-        return choose_over(self.store.shards, predictions_of(self.store, self.positive), problem)[1].value
-
-    def family(self, history: History, problem: Problem) -> PooledModels:  # noqa: ARG002 - as on one machine
-        """Return the models, whose answers are mixed."""
-        pool = Pool(list(history.models), self.positive, self.booster.n_jobs)
-        return PooledModels(pool, predictions_of(self.store, self.positive))
-
-    def solve_and_store(self, booster: Any, family: Any, problem: Problem) -> None:
-        """Choose the best mixture, and store it in the booster."""
-        choose_and_store(booster, self.store.shards, family, problem)
-
-
 def check(model: Any) -> None:
     """Check the parameters of a model, and refuse those that are not taken over shards."""
     model.check_parameters()
-    if hasattr(model, "stopping") and stopping_of(model).validation_fraction is not None:
-        raise ValueError(
-            f"stopping={model.stopping!r} is not supported over shards: leave validation_fraction at None, or fit "
-            f"{type(model).__name__} on one machine."
-        )
-    for name, nothing in _NOT_TAKEN.items():
-        if getattr(model, name, nothing) != nothing:
-            raise ValueError(
-                f"{name}={getattr(model, name)!r} is not supported over shards: leave it at {nothing!r}, or fit "
-                f"{type(model).__name__} on one machine."
-            )
     if model.confidence is not None and not model.decides_by_scores and model.goals:
         raise ValueError(
             f"confidence={model.confidence!r} is not supported over shards for {type(model).__name__}, whose margins "
@@ -280,13 +125,6 @@ def take_models(model: Any, pool_models: list[tuple[str, Any]], classes: AnyArra
     return Pool.of(titled_models(pool_models), find_positive(classes, model.pos_label), model.n_jobs, output)
 
 
-def choose_and_store(model: Any, shards: Shards, family: PooledModels, problem: Problem) -> None:
-    """Choose the mixture of models that the shards have applied, and store it in a classifier."""
-    model.store_family(family, problem)
-    selection, choice = choose_over(shards, family.selection_data, problem)
-    model.store_solution(problem, family.solution(choice, selection))
-
-
 def mix_over(model: Any, shards: Shards) -> Any:
     """Fit a classifier of fitted models to rows in shards, and return it: its models are applied where the rows are.
 
@@ -294,7 +132,8 @@ def mix_over(model: Any, shards: Shards) -> Any:
     ----------
     model : MixtureClassifier, or GoalClassifier with ``cv="prefit"``
     shards : Shards
-        As for ``fit_over``; or, where ``model`` has stored columns of scores in the place of models, each holds
+        Each holds ``"X"`` and ``"y"``, and may hold ``"columns"`` (a dict of arrays), ``"baseline"`` and
+        ``"sample_weight"``; or, where ``model`` has stored columns of scores in the place of models, each holds
         ``"scores"`` of shape (n_rows, n_models).
     """
     check(model)
@@ -317,11 +156,9 @@ def decide_over(model: Any, rows: PreparedShards, pool_models: list[tuple[str, A
     key = make_key(model.random_state)
     model.learn_draws(key, generator_of(model.random_state), rows.sample, None)
     if pool.output == ANSWERS:
-        store = ShardRows(shards, rows.cells, len(model.estimators_))
-        for number, member in enumerate(pool.members, 1):
-            store.add(np.empty(0, dtype=np.uint8), apply_model(shards, rows.cells, member, number)[0])
-        family = PooledModels(pool, predictions_of(store, pool.positive))
-        choose_and_store(model, shards, family, model.problem_of_fit())
+        counted = count_answers(shards, pool.members)
+        predictions = predictions_of(counted, rows.cells, pool.positive)
+        model.solve_and_store(PooledModels(pool, predictions), model.problem_of_fit())
         return model
     if not pool.positive.is_binary:
         raise ValueError(f"Over shards, rules of scores need exactly two classes; got {len(facts.classes)}.")

@@ -18,7 +18,7 @@ import numpy as np
 from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.distributed.rows import CELL, MASS, Cells
-from counterpoise.goals import InfeasibleGoals, Rate, Table
+from counterpoise.goals import InfeasibleGoals, Rate
 from counterpoise.goals.binding import bind_rates
 from counterpoise.goals.tables import group_codes
 from counterpoise.rules.choosing import Problem, groups_by
@@ -222,11 +222,7 @@ def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usua
 
 def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArray) -> ScoreTable:
     """Return lumps as labelled rows, with one score for all lumps of a bin: no rule cuts between them."""
-    table = cells.table()
-    columns = {name: table.column(name)[lumps.keys[:, 0]] for name in table.columns} or None
-    labels, baseline = (None if one is None else one[lumps.keys[:, 0]] for one in (table.y, table.baseline))
-    rows = Table(None, labels, columns, baseline, **cells.facts.table_weights(lumps.mass))
-    rows.row_numbers = lumps.n_rows
+    rows = cells.table_of(lumps.keys[:, 0], lumps.mass, lumps.n_rows)
     groups = group_codes(rows)[0] if rows.sensitive_columns else None
     answers = Answers({TRAIN: rows}, {}, positive)
     return ScoreTable({TRAIN: ends_of_each(lumps)}, answers, rows.weights(), groups, usual, n_rows=lumps.n_rows)

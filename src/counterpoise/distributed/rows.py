@@ -6,27 +6,24 @@ labels and weights in place.
 A *cell* is the set of rows with the same label, the same baseline prediction and the same values in the columns that
 goals and rules may use. No goal distinguishes two rows of one cell. So a table with one row for each cell, weighted by
 the mass of its rows, gives the same rates as a table of all rows, whatever their number. The predictions of a model
-enter as the share of each cell that it assigns to each class (``CellAnswers``).
+enter as further columns: rows of one cell that all models answer alike are counted together (``count_answers``).
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.checks import check_sample_weight
-from counterpoise._base.frames import column_names, is_frame
+from counterpoise._base.frames import column_names, is_frame, take_rows
 from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import Table
-from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.classes import as_labels
 from counterpoise.goals.tables import find_levels
-from counterpoise.goals.terms import Dataset
-from counterpoise.rules.goal_rows import TRAIN, Answers
-from counterpoise.solvers.rows import BitRows, whole_masses
+from counterpoise.learners.binning import sample_places
+from counterpoise.rules.rows import stack_rows
+from counterpoise.solvers.rows import whole_masses
 
 # Names in a shard: features, labels, columns that goals and rules may use, baseline predictions, weights;
 # then the labels as codes, and what each row weighs as whole numbers.
@@ -202,6 +199,15 @@ class Cells(NamedTuple):
         table.row_numbers = self.n_rows
         return table
 
+    def table_of(self, numbers: IntArray, mass: FloatArray, n_rows: FloatArray) -> Table:
+        """Return rows that were counted within cells as a table, given the number of the cell of each."""
+        table = self.table()
+        columns = {name: table.column(name)[numbers] for name in table.columns} or None
+        labels, baseline = (None if one is None else one[numbers] for one in (table.y, table.baseline))
+        counted = Table(None, labels, columns, baseline, **self.facts.table_weights(mass))
+        counted.row_numbers = n_rows
+        return counted
+
 
 def column_of(values: tuple[Hashable, ...]) -> AnyArray:
     """Return values as an array, of objects where some are missing."""
@@ -269,49 +275,62 @@ def _number_cells(shard: Shard, values: list[Values]) -> FloatArray:
     return np.array(sums, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class CellAnswers(Answers):
-    """Answers about cells, whose rows may get different answers from a model."""
+class CountedAnswers(NamedTuple):
+    """Rows of one cell that models answer alike, with their number."""
 
-    class_shares: AnyArray = field(kw_only=True)  # of each class: (n_cells, n_models, n_classes)
+    cells: IntArray  # (n_kinds,): the number of the cell
+    codes: IntArray  # (n_kinds, n_models): the predicted class
+    mass: FloatArray
+    n_rows: FloatArray
 
-    has_single_rows: ClassVar[bool] = False
+    def merge(self) -> "CountedAnswers":
+        """Return the same with what is alike added up, in an order of its own."""
+        import pandas as pd  # noqa: PLC0415 - it numbers the values of a million rows faster than sorting
 
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Return the number of rows of each dataset that the models answered."""
-        return {TRAIN: len(self.class_shares), **super().sizes}
+        numbers, n_codes = self.cells, int(self.codes.max(initial=0)) + 1
+        for codes in self.codes.T:
+            numbers = pd.factorize(numbers * n_codes + codes)[0]
+        _, firsts, numbers = np.unique(numbers, return_index=True, return_inverse=True)
+        sums = [np.bincount(numbers, weights, firsts.size) for weights in (self.mass, self.n_rows)]
+        order = np.lexsort([*self.codes[firsts].T[::-1], self.cells[firsts]])
+        return CountedAnswers(self.cells[firsts][order], self.codes[firsts][order], *(one[order] for one in sums))
 
-    @property
-    def pool_sizes(self) -> set[int]:
-        """Return how many models the answers are of."""
-        return {self.class_shares.shape[1], *super().pool_sizes}
 
-    def with_dataset(self, name: str, table: Table, predictions: BitRows | AnyArray | None) -> Answers:
-        """Return the same answers with another dataset; other rows in the place of the cells are rows again."""
-        if name != TRAIN or predictions is None:
-            return super().with_dataset(name, table, predictions)
-        return Answers(self.tables, self.positives, self.positive, self.codes).with_dataset(name, table, predictions)
+_MOST_KINDS = 4_000_000  # of rows that are counted together
 
-    def counter(self, views: Views) -> Tally:
-        """Return what counts the weight of the rows that each model calls a class, every set of rows once."""
-        others = super().counter(views)
 
-        @cache
-        def count(rows: Dataset, place: int) -> FloatArray:
-            if rows.name != TRAIN:
-                return others(rows, place)
-            places, weights = views.rows(rows)
-            if self.positive.is_binary:  # place 1 is the positive class
-                own = cast("int", self.positive.place)
-                place = own if place == 1 else 1 - own
-            return np.asarray(weights @ self.class_shares[places, :, place])
+def count_answers(shards: Shards, members: Sequence[Any]) -> CountedAnswers:
+    """Return the rows of all shards by their cell and what each of some models answers."""
+    parts = shards.map(_count_answers, members)
+    counted = CountedAnswers(*(np.concatenate(one) for one in zip(*parts, strict=True))).merge()
+    if len(counted.mass) > _MOST_KINDS:
+        raise ValueError(
+            f"The groups and the answers of the models divide the rows into {len(counted.mass)} different kinds, more "
+            f"than {_MOST_KINDS}: too many to choose among models in one place. Name fewer columns or models."
+        )
+    return counted
 
-        return count
 
-    def shares(self, name: str, mixture: FloatArray) -> FloatArray:
-        """Return the share of the mixture, and of a cell's rows, that calls each cell positive, or each class."""
-        if name != TRAIN:
-            return super().shares(name, mixture)
-        shares = np.einsum("cmk,m->ck", self.class_shares, mixture)
-        return np.asarray(shares[:, self.positive.place] if self.positive.is_binary else shares)
+def _count_answers(shard: Shard, members: Sequence[Any]) -> CountedAnswers:
+    n_rows = len(shard[CODES])
+    columns = [member.ask(shard[X]) for member in members] if n_rows else [np.empty(0, dtype=np.uint8) for _ in members]
+    return CountedAnswers(shard[CELL], np.column_stack(columns), shard[MASS], np.ones(n_rows)).merge()
+
+
+def sample_over(shards: Shards) -> Any:
+    """Return a sample of rows that does not depend on the shards, from which the scales of draws are learned."""
+    sizes = np.array(shards.map(_n_rows))
+    places = sample_places(int(sizes.sum()))
+    numbers = np.arange(sizes.sum()) if places is None else places
+    parts = shards.map(_rows_at, numbers, np.cumsum(sizes) - sizes)
+    return stack_rows([part for part in parts if part.shape[0]])
+
+
+def _n_rows(shard: Shard) -> int:
+    return int(shard[X].shape[0])
+
+
+def _rows_at(shard: Shard, places: IntArray, firsts: IntArray) -> Any:
+    first = int(firsts[shard.number])
+    inside = places[(places >= first) & (places < first + shard[X].shape[0])]
+    return take_rows(shard[X], inside - first)

@@ -1,19 +1,16 @@
-"""Growing a tree from histograms: a small one in one compiled call, a large one level by level, over shards of rows.
+"""Growing a tree from histograms: a small one in one compiled call, a large one level by level, in threads.
 
-At each level the rows lie grouped by node in their shards (``GrowingRows``). Of two siblings only the one with fewer
-rows is added up; the other's histogram is what that one leaves of their parent's. So a level costs at most half the
-rows, and the last one nothing but moving them. What travels of a level are histograms of the nodes that are added up,
-and back the bins that go left. Weights are whole numbers, so every sum is exact: the tree is the same however the rows
-are cut into shards, and in one compiled call. A fitted tree is a ``Tree`` of flat arrays.
+At each level the rows lie grouped by node (``GrowingRows``). Of two siblings only the one with fewer rows is added up;
+the other's histogram is what that one leaves of their parent's. So a level costs at most half the rows, and the last
+one nothing but moving them. Weights are whole numbers, so every sum is exact: the tree is the same in any number of
+threads, and in one compiled call. A fitted tree is a ``Tree`` of flat arrays.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.shards import LocalShards, Shard, Shards, total
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.learners import _split_kernels, _tree_kernels
 from counterpoise.learners._whole_tree import grow_whole_tree
@@ -152,7 +149,6 @@ def leaves_of_bins(tree: Tree, binned: BinnedFeatures, rows: AnyArray | None = N
     return leaves
 
 
-TARGET, GROWTH = "target", "growth"  # names in a shard: the classes that a tree learns, and the rows while it grows
 AT_ONCE = 4  # features that the kernels handle together
 
 
@@ -184,18 +180,17 @@ class GrownTree(NamedTuple):
 class GrowingRows:
     """The rows that have weight, those of a node side by side."""
 
-    def __init__(self, shard: Shard, n_classes: int, n_sums: int) -> None:
-        target: Target = shard[TARGET]
+    def __init__(self, target: Target, n_classes: int, n_sums: int) -> None:
         self.binned, self.codes, self.weights = target
         self.n_classes, self.n_sums, self.base = n_classes, n_sums, target.binned.layout.base
         self.workers = Workers(target.binned.bins.size)
         # Rows without weight take no part; they are sent down the finished tree.
-        all_rows = shard.buffer("rows", self.weights.size, np.uint32)
+        all_rows = np.empty(self.weights.size, dtype=np.uint32)
         n_idle = _tree_kernels.rows_of_weight(self.weights, all_rows)
         n_rows = self.weights.size - n_idle
         self.rows, self.idle = all_rows[:n_rows], all_rows[n_rows:]
-        self.spare = shard.buffer("spare", n_rows, np.uint32)
-        self.own_weights, self.own_codes = shard.buffer("own", n_rows), shard.buffer("own", n_rows, np.uint16)
+        self.spare = np.empty(n_rows, dtype=np.uint32)
+        self.own_weights, self.own_codes = np.empty(n_rows), np.empty(n_rows, dtype=np.uint16)
         self.places = {0: (0, self.rows.size)}  # of each node: from where to where its rows lie
 
     def sums(self) -> FloatArray:
@@ -265,35 +260,6 @@ class GrowingRows:
         self.workers.map_ranges(lambda first, last: kernel(first, last, parts, *arrays), len(parts), work=n_rows)
 
 
-def begin(shard: Shard, n_classes: int, n_sums: int) -> FloatArray:
-    """Group all rows under the root, and return the weight of each class and the number of rows."""
-    shard[GROWTH] = GrowingRows(shard, n_classes, n_sums)
-    return shard[GROWTH].sums()  # type: ignore[no-any-return]
-
-
-def move(shard: Shard, moves: Sequence[Move]) -> IntArray:
-    """Move rows to the children of their nodes, and return how many each child got."""
-    return shard[GROWTH].move(moves)  # type: ignore[no-any-return]
-
-
-def move_and_add(shard: Shard, moves: Sequence[Move], nodes: Sequence[int]) -> FloatArray:
-    """Move rows to the children of their nodes, and return the histograms of some nodes."""
-    shard[GROWTH].move(moves)
-    return shard[GROWTH].histograms(nodes)  # type: ignore[no-any-return]
-
-
-def finish_growth(shard: Shard, grown: GrownTree | None) -> AnyArray | None:
-    """Let go of the rows' order and of the threads, and return the code that the tree predicts for each row it saw.
-
-    None where the shard grew no tree, or was made again since.
-    """
-    growth: GrowingRows | None = shard.pop(GROWTH, None)
-    if growth is None:
-        return None
-    with growth.workers:
-        return None if grown is None else growth.predict(grown)
-
-
 def _table(triples: Sequence[tuple[int, int, int]]) -> IntArray:
     return np.array(triples, dtype=np.int64).reshape(-1, 3)
 
@@ -338,9 +304,7 @@ def grow(
     """Return the tree, and the code that it predicts for each row."""
     target = Target(binned, codes.astype(np.uint16), whole_masses(of_sane_size(weights)))
     if binned.bins.size > _SMALL:
-        with LocalShards([partial(dict, {TARGET: target})]) as shards:
-            grown = grow_over(shards, binned, n_classes, limits)
-            return grown.tree, np.concatenate(shards.map(finish_growth, grown))
+        return grow_by_levels(target, n_classes, limits)
     whole, predictions = float(target.weights.sum()), np.empty(len(binned), dtype=np.uint16)
     n_sums = n_classes + (limits.min_samples_leaf > 1)  # one more counts rows
     fields = grow_whole_tree(
@@ -351,23 +315,17 @@ def grow(
     return Tree(*fields), predictions
 
 
-def grow_over(shards: Shards, binned: BinnedFeatures, n_classes: int, limits: GrowthLimits) -> GrownTree:
-    """Return the tree of rows that live in shards, each with its ``Target``; ``finish_growth`` returns its predictions.
-
-    ``binned`` is any part of the features: it gives the layout of the bins, which all shards share.
-    """
-    growth = Growth(shards, binned, n_classes, limits)
-    try:
-        with growth.workers:
-            level, depth = growth.first_level(), 0
-            while level.nodes:
-                depth += 1
-                families = growth.split(level)
-                level = growth.next_level(families, is_last=depth == limits.max_depth)
-            return growth.finish()
-    finally:
-        for step in range(growth.n_steps):
-            shards.forget((GROWTH, step))
+def grow_by_levels(target: Target, n_classes: int, limits: GrowthLimits) -> tuple[Tree, AnyArray]:
+    """Return the tree, and the code that it predicts for each row."""
+    growth = Growth(target, n_classes, limits)
+    with growth.workers, growth.rows.workers:
+        level, depth = growth.first_level(), 0
+        while level.nodes:
+            depth += 1
+            families = growth.split(level)
+            level = growth.next_level(families, is_last=depth == limits.max_depth)
+        grown = growth.finish()
+        return grown.tree, growth.rows.predict(grown)
 
 
 def of_sane_size(weights: FloatArray) -> FloatArray:
@@ -382,27 +340,23 @@ def of_sane_size(weights: FloatArray) -> FloatArray:
 class Growth:
     """The state of one tree while it grows level by level."""
 
-    def __init__(self, shards: Shards, binned: BinnedFeatures, n_classes: int, limits: GrowthLimits) -> None:
-        self.shards, self.binned, self.limits, self.n_classes = shards, binned, limits, n_classes
+    def __init__(self, target: Target, n_classes: int, limits: GrowthLimits) -> None:
+        self.binned, self.limits, self.n_classes = target.binned, limits, n_classes
         # Where leaves, or nodes that are split, have a least number of rows, one more sum counts them.
         self.counts_rows = limits.least_rows > _FEWEST
-        self.n_sums, self.base = n_classes + self.counts_rows, binned.layout.base
+        self.n_sums, self.base = n_classes + self.counts_rows, self.binned.layout.base
+        self.rows = GrowingRows(target, n_classes, self.n_sums)
         n_first = 1 << min(limits.max_depth - 1, _FIRST_SLOTS)
         self.hists = np.empty((n_first, self.n_sums, int(self.base[-1])))
         self.n_slots, self.free_slots = 0, list[int]()
         self.nodes, self.leaves, self.leaf_sums = TreeNodes(), list[int](), list[FloatArray]()
         self.moves: list[Move] = []  # that are still to be made
-        self.n_steps = 0
         self.workers = Workers(self.hists.size)
-
-    def _change(self, function: object, *arguments: object) -> list[FloatArray]:
-        self.n_steps += 1
-        return self.shards.change((GROWTH, self.n_steps - 1), function, *arguments)  # type: ignore[arg-type]
 
     def first_level(self) -> Level:
         """Return the level of the root."""
         root = self.nodes.add()
-        sums = total(self._change(begin, self.n_classes, self.n_sums))[: self.n_sums]
+        sums = self.rows.sums()[: self.n_sums]
         whole = float(sums[: self.n_classes].sum())
         self.least_weight, self.least_gain = _ROUNDING * whole, max(self.limits.min_gain, _ROUNDING) * whole
         if not self._can_split(sums):
@@ -433,9 +387,9 @@ class Growth:
 
         Threads share the features.
         """
-        parts = self._change(move_and_add, self.moves, [node for node, _ in level.additions])
+        self.rows.move(self.moves)
         self.moves = []
-        self.hists[[slot for _, slot in level.additions]] = parts[0] if len(parts) == 1 else total(parts)
+        self.hists[[slot for _, slot in level.additions]] = self.rows.histograms([node for node, _ in level.additions])
         n_nodes, n_features = len(level.nodes), self.binned.n_features
         subtractions = np.array(level.subtractions, dtype=np.int64).reshape(-1, 2)
         layout = self.base, self.binned.n_bins, self.binned.is_categorical.view(np.uint8)
@@ -482,15 +436,15 @@ class Growth:
         return level
 
     def _counts(self, families: list[Family], *, is_last: bool) -> list[tuple[int, int]]:
-        """Return how many rows both children of each family have.
+        """Return how many rows both children of each family have; of the last level, where no histogram follows, none.
 
-        Where they are not counted and are elsewhere, another question would take longer than it saves: as much as they
-        weigh then.
+        Where no sum counts them the rows are moved first, which counts them.
         """
-        if self.counts_rows or is_last or not self.shards.is_here:
-            counts = [family.sums[:, -1] if self.counts_rows else family.sums.sum(axis=1) for family in families]
-            return [(int(left), int(right)) for left, right in counts]
-        sizes = total(self._change(move, self.moves))
+        if is_last:
+            return [(0, 0)] * len(families)
+        if self.counts_rows:
+            return [(int(left), int(right)) for left, right in (family.sums[:, -1] for family in families)]
+        sizes = self.rows.move(self.moves)
         self.moves = []
         return [(int(left), int(right)) for left, right in sizes]
 

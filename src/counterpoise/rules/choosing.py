@@ -429,12 +429,6 @@ def select(predictions: PoolPredictions, problem: Problem) -> Selection:
     """Return the selection rows with the goals and the objective of a problem."""
     losses, sample_weight, groups, answers = predictions[:4]
     objective = refuse_ratio(problem.objective)
-    is_mean = isinstance(objective, Rate | WorstGroup) or objective.tail_fraction == 1.0
-    if not answers.has_single_rows and not is_mean:
-        raise ValueError(
-            "A model fitted over shards keeps only the means of groups, which are not enough for "
-            f"{problem.objective!r}. Pass X and y to choose on, or fit again."
-        )
     table = answers.tables[TRAIN]
     selection = Selection(losses, sample_weight, None, goal_rows(answers, problem.goals))
     if isinstance(objective, Rate):
@@ -443,6 +437,11 @@ def select(predictions: PoolPredictions, problem: Problem) -> Selection:
         return selection._replace(groups=groups_by(objective.names, table, groups))
     if objective.tail_fraction is not None:
         return selection
+    if table.row_numbers is not None:
+        raise ValueError(
+            f"A model fitted over Dask keeps counts of rows, which are not enough for {problem.objective!r}. Pass X "
+            "and y to choose on."
+        )
     rows = RiskRows(row_count(selection), losses.shape[1], lambda names: groups_by(names, table, groups))
     return selection._replace(risk=objective.bind(rows))
 

@@ -11,7 +11,7 @@ model. A goal on a difference, or on every group or class, has several rows with
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, cast
+from typing import Any, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -102,8 +102,6 @@ class Answers:
     positives: dict[str, BitRows]  # of two classes: which rows are predicted positive
     positive: Positive
     codes: dict[str, AnyArray] = field(default_factory=dict)  # of more classes: the predicted code
-
-    has_single_rows: ClassVar[bool] = True  # False where a row stands for the mean of many
 
     def with_dataset(self, name: str, table: Table, answers: BitRows | AnyArray | None) -> "Answers":
         """Return the same answers with another dataset, or another table for one."""

@@ -119,7 +119,7 @@ def solve_with_margins(family: Any, problem: Problem) -> Any:
     """
     problem = problem._replace(fewest_draws=False)  # it is solved some twenty times
     plain, kept = family.solve(problem._replace(confidence=None)), family.selection_data
-    if not kept.answers.has_single_rows or getattr(kept, "n_rows", None) is not None:
+    if kept.answers.tables[TRAIN].row_numbers is not None:
         return plain._replace(margins=OVER_SHARDS)
     if not isinstance(problem.confidence, Proof):
         return _with_margins(family, problem, plain)
