@@ -52,5 +52,5 @@ for place, ax in enumerate(axes):
 plt.show()
 
 # %%
-# From the command line ``counterpoise monitor RUN BATCH`` does this for a run, keeps a log and a page, and proposes
-# other thresholds where a goal fails.
+# From the command line ``counterpoise monitor RUN BATCH`` does this for a run, keeps a log and a page. Where a goal
+# fails, ``model.rebalance`` on recent rows chooses other thresholds.

@@ -41,25 +41,9 @@ def test_strict_ends_with_1_where_a_goal_fails(here, missed, capsys):
     assert "2 goals of 2 fail" in (here / "run" / "monitor.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_a_proposal_is_a_run_of_its_own(here, missed, capsys):
-    assert main(["monitor", "run", missed, "--propose", "proposed", "--recent", "tumours.csv"]) == 0
-    assert (
-        "other thresholds would not mend what fails" in capsys.readouterr().out
-    )  # the rule finds them: others decided
-    frame = pd.read_csv(here / "tumours.csv")
-    numbers = frame.select_dtypes("number").columns
-    frame[numbers] *= 0.7  # as another instrument measures, so that the rule finds few of them
-    frame.to_csv(here / "smaller.csv", index=False)
-    assert main(["monitor", "run", "smaller.csv", "--propose", "proposed"]) == 0
-    assert "proposal: proposed, which changes" in capsys.readouterr().out
-    assert (here / "proposed" / "report.html").is_file()
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--recent", "tumours.csv"], "are for --propose, which names the new run folder"),
         (["--ids", "person"], "ids: tumours.csv has no column 'person'"),
         (["--prediction", "said"], "prediction: tumours.csv has no column 'said'"),
         (["--name", ""], "The name of a batch must have 1 to 200 characters"),

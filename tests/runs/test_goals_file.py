@@ -101,10 +101,7 @@ WRONG = {  # text of the file -> what the error says
     DATA
     + '[method]\nname = "lpboost"\nlearner = {name = "logistic", parameters = {C = "x"}}': "method.learner.*: .*'C'",
     f'goals = ["{GOAL}"]\n{DATA}[method]\nname = "adaboost"': "adaboost cannot be fitted inside goals",
-    DATA + '[method]\nname = "lpboost"\n[change_plan]\nchurn = 0.1': "a change plan is for one rule of scores",
-    DATA + "[change_plan]\nchurn = 0": "churn.*: expected a number greater than 0; got 0",
     DATA + '[datasets.largest_value]\nfile = "x.csv"': "unknown key 'file' in the table datasets.largest_value",
-    DATA + "[change_plan]\nmove = 0.1": "unknown key 'move' in the table change_plan",
     f'goals = ["{GOAL}"]\n{DATA}[method]\nname = "lpboost"\nparameters.mixture = "average"': "goals need 'optimal'",
 }
 

@@ -512,30 +512,21 @@ def pack(
     /,
     *,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
-    disparity: str | None = None,
-    within: float = 0.01,
     shown: Out = PRINTED,
 ) -> None:
-    """Write the validation file of a run: a folder that stands on its own, without any row of data.
+    """Write the validation file of a run: a zip that can be read and checked without this package and the data.
 
-    It holds a model card, the goals and where they came from, the audit, less discriminatory alternatives, what was
-    tried, versions and checksums, as Markdown, HTML and, where Chromium is installed, PDF.
+    It holds a model card, the report, every number, the goals file, and checksums with verify.py, which checks them.
 
     Parameters
     ----------
     run
-        A run folder. Its data files must be where they were.
+        A run folder.
     output
-        A new folder. It appears whole or not at all.
-    disparity
-        What alternatives have less of, as for alternatives. Default: as there.
-    within
-        How much worse than the incumbent an alternative may perform.
+        A zip file.
     """
-    opened = shown.open_run("pack", run)
-    packed = pages.write_pack(opened, output, disparity=disparity, within=within)
-    text = [f"{len(packed.files)} files in {packed.folder}", *packed.missing.values()]
-    shown.answer("\n".join(text), packed._asdict())
+    path = pages.write_pack(shown.open_run("pack", run), output)
+    shown.answer(f"pack: {path}", {"pack": path})
 
 
 @command

@@ -1,7 +1,7 @@
 """The command that watches the goals of a run over time."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from counterpoise import runs
 from counterpoise.cli.exit_codes import DONE, NOT_MET
@@ -18,10 +18,6 @@ def monitor(
     prediction: str | None = None,
     ids: str | None = None,
     time: str | None = None,
-    propose: Path | None = None,
-    recent: Path | None = None,
-    max_move: float | None = None,
-    churn: float | None = None,
     strict: Annotated[bool, Flag] = False,
     csv: Read = USUAL,
     shown: Out = PRINTED,
@@ -48,34 +44,14 @@ def monitor(
         goals file.
     time
         When the rows were decided, such as 2026-11, for the page. Default: the number of the batch.
-    propose
-        A new run folder: where a goal fails, choose thresholds again on recent labelled rows, within the change plan of
-        the goals file, and write that run there. The deployed run stays as it is.
-    recent
-        The labelled rows for --propose, a CSV or Parquet file. Default: the batch.
-    max_move
-        By how much a threshold may move, in place of change_plan.max_move.
-    churn
-        The part of the decisions that may change, in place of change_plan.churn.
     strict
         Exit with code 1 where a goal fails.
     """
-    if propose is None and (recent, max_move, churn) != (None, None, None):
-        raise ValueError("--recent, --max-move and --churn are for --propose, which names the new run folder.")
     opened = shown.open_run("monitor", run)
-    from counterpoise.report.page import write_page, write_report  # noqa: PLC0415 - heavy: errors come first
+    from counterpoise.report.page import write_page  # noqa: PLC0415 - heavy: errors come first
 
     with csv.reading():
         summary = runs.monitor_run(opened, batch, name=name, prediction=prediction, ids=ids, time=time)
     page = write_page(summary, opened.folder / MONITOR_PAGE)
-    text, words = f"{summary}\n\npage: {page}", summary.as_dict() | {"page": page}
-    if propose is not None:
-        shown.say(f"{text}\n")  # the batch is counted, whatever comes of the proposal
-        options: dict[str, Any] = {"output": propose, "max_move": max_move, "churn": churn, "on_event": shown.say}
-        with csv.reading():
-            proposal = runs.propose_run(opened, summary, recent or batch, **options)
-        if proposal.run is not None:
-            write_report(proposal.run.folder)
-        text, words = str(proposal), words | {"proposal": proposal.as_dict()}
-    shown.answer(text, words)
+    shown.answer(f"{summary}\n\npage: {page}", summary.as_dict() | {"page": page})
     return NOT_MET if strict and summary.fails else DONE

@@ -13,8 +13,6 @@ from counterpoise.runs.goals_file import read_goals_file as read_goals_file
 from counterpoise.runs.mlflow import log_run as log_run
 from counterpoise.runs.monitoring import MonitorSummary as MonitorSummary
 from counterpoise.runs.monitoring import monitor_run as monitor_run
-from counterpoise.runs.proposing import Proposal as Proposal
-from counterpoise.runs.proposing import propose_run as propose_run
 from counterpoise.runs.rebalanced import rebalance_run as rebalance_run
 from counterpoise.runs.result import RunResult as RunResult
 from counterpoise.runs.settings import RunSettings as RunSettings

@@ -273,7 +273,7 @@ def goal_results(
         by_draws = [_standing(one) for one in drawn.audit(judged, drawn=True) or ()]
     margins: list[result.MarginResult | None] = [None] * len(run.goals)
     known = getattr(run.estimator, "margins_", ()) if run.model is not None else ()
-    for place, margin in enumerate(known[: len(margins)]):  # behind those of the goals: of a change plan
+    for place, margin in enumerate(known):
         low, high = margin.expected or (math.nan, math.nan)
         parts = {name: getattr(margin, name) for name in ("value", "standard_error", "optimism", "cost", "reason")}
         margins[place] = result.MarginResult(low=low, high=high, **parts)
@@ -360,7 +360,7 @@ def answer_cells(run: Evaluation, split: str) -> dict[Any, list[result.AnswerCou
 def _frontiers(run: Evaluation) -> Iterator[list[result.FrontierPoint]]:
     """Yield the least value of the objective for many bounds of each goal, its own among them."""
     estimator, is_of_many = run.estimator, run.is_mixture and has_class_rules(run.model)
-    aimed = list(estimator.goals_[: len(run.goals)]) if run.is_mixture else []  # not those of a change plan
+    aimed = list(estimator.goals_) if run.is_mixture else []
     options: dict[str, Any] = {"n_points": _POINTS, "tol": _FRONTIER_TOL}
     is_linear = run.is_mixture and not isinstance(estimator.objective_, Ratio)
     for goal in aimed:

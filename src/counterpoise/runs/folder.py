@@ -293,7 +293,7 @@ def fingerprint(settings: RunSettings, files: Iterable[Path], *, origin: str = "
     paths = list(files)
     data = [hash_of(path) for path in paths]
     values = settings.model_dump(mode="json", exclude={"output"})
-    chosen_later = {"goals", "alpha", "confidence", "audit_confidence", "change_plan"}
+    chosen_later = {"goals", "alpha", "confidence", "audit_confidence"}
     training = {key: value for key, value in values.items() if key not in chosen_later}
     training["method"] = values["method"] | {"parameters": split_parameters(settings.method)[0]}
     if training_needs_alpha(settings.method):

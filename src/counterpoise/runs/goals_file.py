@@ -20,7 +20,7 @@ from counterpoise.runs.errors import GoalsFileError, listed, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.places import check_data_file
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
-from counterpoise.runs.settings import ChangePlan, DataSettings, MethodSettings, RunSettings, data_files, is_parquet
+from counterpoise.runs.settings import DataSettings, MethodSettings, RunSettings, data_files, is_parquet
 
 if TYPE_CHECKING:
     from counterpoise.goals import Goal
@@ -111,16 +111,16 @@ def as_toml(words: Mapping[str, Any]) -> str:
 def rewritten(path: Path, settings: RunSettings, *, sources: Path) -> str:
     """Return a goals file that asks for settings, made of that of the run whose models they are for.
 
-    What ``rebalance`` and proposals can change, alpha, goals, confidence, proof, splits, change plan and the parameters
-    of the method, is as the settings have it; all else is as the file has it, but for comments and for ``output``,
-    where the other run is. Data files are named by their whole paths, so that the file can be anywhere.
+    What ``rebalance`` can change, alpha, goals, confidence, proof and the parameters of the method, is as the settings
+    have it; all else is as the file has it, but for comments and for ``output``, where the other run is. Data files are
+    named by their whole paths, so that the file can be anywhere.
 
     Parameters
     ----------
     path : path
         The goals file of the run.
     settings : RunSettings
-        Of the same run but for what ``rebalance`` and proposals can change.
+        Of the same run but for what ``rebalance`` can change.
     sources : path
         The folder that the settings name data files from.
     """
@@ -135,9 +135,6 @@ def rewritten(path: Path, settings: RunSettings, *, sources: Path) -> str:
             one.goal if one.confidence is None else {"goal": one.goal, "confidence": one.confidence}
             for one in settings.goals
         ]
-    for name in ("splits", "change_plan"):
-        if getattr(before, name) != getattr(settings, name):
-            words[name] = getattr(settings, name).model_dump(mode="json", exclude_none=True)
     if before.method.parameters != settings.method.parameters:
         words["method"] = words.get("method", {}) | {"parameters": dict(settings.method.parameters) or None}
     # Files are named by where the settings say they are now: what the words name may be where they were once.
@@ -348,10 +345,6 @@ def _faults(settings: RunSettings) -> Faults:
         yield ("proof",), 'a proof needs a confidence; got confidence = "none". Set a number such as 0.9.'
     if settings.proof and method.name != GOALS:
         yield ("proof",), f'a proof is of one rule of scores, of the method "goals"; got {method.name!r}. Leave it out.'
-    is_one_rule = method.name == GOALS and method.parameters.get("decision", "fixed") == "fixed"
-    if settings.change_plan != ChangePlan() and not is_one_rule:
-        message = 'a change plan is for one rule of scores: method "goals", decision "fixed".'
-        yield ("change_plan",), f"{message} Leave it out."
     if settings.goals and method.enforce_goals:
         yield from _goal_method_faults(method)
     for name in settings.datasets:

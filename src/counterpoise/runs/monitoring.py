@@ -123,17 +123,6 @@ def _counted(line: BatchLine) -> str:
     return f"{_many(line.rows, 'row')}, {_many(line.labels, 'label')}; decisions: {line.decisions}{others}"
 
 
-def describe_others(lines: Sequence[BatchLine]) -> str:
-    """Return which watched decisions are not those of the rule of the run, an empty text where all are."""
-    others, unknown = sum(line.n_others or 0 for line in lines), [one for one in lines if one.n_others is None]
-    total = sum(line.rows for line in lines)
-    told = [f"{others:,} of the {total:,} watched decisions are not those of the rule of the run"] if others else []
-    if unknown:
-        n_rows = sum(line.rows for line in unknown)
-        told.append(f"for {n_rows:,} of the {total:,} watched decisions it is not known whether the rule made them")
-    return f"{'; '.join(told)}." if told else ""
-
-
 def _many(count: int, noun: str, ending: str = "s") -> str:
     return f"{count:,} {noun}{'' if count == 1 else ending}"
 

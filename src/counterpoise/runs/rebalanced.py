@@ -147,8 +147,6 @@ def write_chosen(
     choose: Callable[[Work], Any],
     output: str | Path,
     on_event: Callable[[str], None] = ignore_event,
-    *,
-    command: str = "",
 ) -> Run:
     """Write a run of the same models with another mixture, and its result.
 
@@ -164,8 +162,6 @@ def write_chosen(
         The new run folder.
     on_event : callable
         Called with lines for people.
-    command : str, optional
-        What a user would type to make it again. Default: ``counterpoise rebalance`` with the changes as options.
 
     Returns
     -------
@@ -181,8 +177,6 @@ def write_chosen(
     with writer.claim(fingerprints) as is_to_do:
         if is_to_do:
             data = own_data(run, settings)
-            if "splits" in changes:  # other rows under the same names
-                data.pool_outputs.clear()
             goals = check_goals(settings, data)
             checkpoint = writer.folder / CHECKPOINT
             work = Work(settings, data, goals, checkpoint, ignore_event, on_event, writer.save_model, [])
@@ -192,7 +186,7 @@ def write_chosen(
             if kind_of_decision(final_estimator(model).decision) == STICKY:
                 keep_key(writer.folder, require_draws(final_estimator(model)).key)
             writer.save_model(model)
-            command = command or command_for(run, settings, changes, writer.folder)
+            command = command_for(run, settings, changes, writer.folder)
             finish(work, writer, fingerprints, model, [command])
     return Run(writer.folder, settings)
 

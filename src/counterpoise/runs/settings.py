@@ -177,13 +177,6 @@ class GoalSettings(_Table):
     confidence: Confidence | None = None
 
 
-class ChangePlan(_Table):
-    """The table ``change_plan``: how far thresholds that ``monitor`` proposes may be from those of the run."""
-
-    max_move: Limit | None = None  # of the threshold of each group, in units of the score
-    churn: Annotated[Number, Field(gt=0, le=1)] | None = None  # part of the decisions that may change
-
-
 def _level_or_none(value: Any, check: Any) -> Any:
     """Let the word pass that stands for no confidence; of other values the check of numbers says what is wrong."""
     return value if value == "none" else check(value)
@@ -215,7 +208,6 @@ class RunSettings(_Table):
     confidence: Annotated[Confidence, WrapValidator(_level_or_none)] | Literal["none"] = 0.9
     proof: StrictBool = False  # whether exact tests on rows that are kept for them prove it
     audit_confidence: Confidence = 0.95  # for goals that carry none
-    change_plan: ChangePlan = ChangePlan()
     seed: Annotated[StrictInt, Field(ge=0, lt=2**32)] = 0
     output: Name | None = None  # the run folder; default: the goals file's name without its ending
 
