@@ -127,7 +127,7 @@ def test_by_default_the_models_of_five_folds_decide_by_their_mean_log_odds(n_row
     y = np.repeat([1, 0], [rarest, n_rows - rarest])
     rows = y[:, None] + np.linspace(0, 0.5, n_rows)[:, None]
     Counted.n_fits = 0
-    model = cp.GoalClassifier(Counted(), random_state=0).fit(rows, y)
+    model = cp.GoalClassifier(Counted(), confidence=None, random_state=0).fit(rows, y)
     assert Counted.n_fits == n_folds
     (average,) = model.estimators_
     odds = np.mean([one.decision_function(rows) for one in average.models], axis=0)

@@ -23,7 +23,7 @@ from counterpoise._base.progress import Pace, progress_callback
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.classifiers.fit_params import params_by_model
-from counterpoise.classifiers.folds import Split, Training, check_cv, splits_of, texts_in
+from counterpoise.classifiers.folds import MOST_MEASURED, Split, Training, check_cv, splits_of, texts_in
 from counterpoise.goals import Rate, Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.expressions import terms_of
@@ -264,8 +264,11 @@ class GoalClassifier(MixtureBase):
                 f"(shape={X.shape}) while a minimum of 1 is required."
             )
         columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
-        columns_val = {"sensitive_features": sensitive_features_val, "baseline": baseline_val}
-        columns_val |= {"sample_weight": sample_weight_val}
+        columns_val = {
+            "sensitive_features": sensitive_features_val,
+            "baseline": baseline_val,
+            "sample_weight": sample_weight_val,
+        }
         self._check_held_out(X_val, y_val, columns, columns_val | {"ids": ids_val})
         models, positive = self._models_and_classes(labels)
         params = params_by_model(self, models, fit_params)
@@ -300,8 +303,9 @@ class GoalClassifier(MixtureBase):
 
         fold_scores: list[FloatArray] = []  # of the rows, then of their twins; none: the fitted models score them below
         if self.is_prefit:
-            self.estimators_ = list(models.values())
+            self.estimators_, spreads = list(models.values()), None
         else:
+            measures_spread = positive.is_binary and self._measures_spread(problem, splits, trained.size)
             training = Training(
                 models,
                 X,
@@ -310,13 +314,14 @@ class GoalClassifier(MixtureBase):
                 positive,
                 trained,
                 self.n_jobs,
-                self._report_models(models, len(splits)),
+                self._report_models(models, len(splits), measures_spread=measures_spread),
                 tuple(twins.values()),
                 params,
                 persons_of_X,
                 isinstance(self.cv, TimeSeriesSplit),
+                measures_spread,
             )
-            self.estimators_, fold_scores = self._train(training, splits, seeds)
+            self.estimators_, fold_scores, spreads = self._train(training, splits, seeds)
         pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator, X, weights)
         all_scores = [
@@ -330,10 +335,11 @@ class GoalClassifier(MixtureBase):
             all_scores[0][rows],
             persons=persons,
             has_fold_scores=bool(splits),
+            spreads=spreads,
             test_rows=np.searchsorted(rows, tested) if tested.size else None,
         )
-        of_twins = zip(twins, (scores[rows] for scores in all_scores[1:]), strict=True)
-        self.solve_and_store(with_scores(self.with_datasets(rules, datasets), dict(of_twins)), problem)
+        of_twins = {name: scores[rows] for name, scores in zip(twins, all_scores[1:], strict=True)}
+        self.solve_and_store(with_scores(self.with_datasets(rules, datasets), of_twins), problem)
         return self
 
     def _twins_of_folds(self, problem: Problem, datasets: Mapping[str, Table] | None) -> dict[str, Any]:
@@ -409,11 +415,19 @@ class GoalClassifier(MixtureBase):
                 )
         return models, positive
 
-    def _report_models(self, models: Mapping[str, Any], n_folds: int) -> Callable[[str, str], None]:
+    def _measures_spread(self, problem: Problem, splits: list[Split], n_rows: int) -> bool:
+        """Return whether to measure how the scores of the models that decide differ from those of models of folds."""
+        has_margins = problem.confidence is not None and len(splits) > 0
+        return has_margins and n_rows < MOST_MEASURED and not isinstance(self.cv, TimeSeriesSplit)
+
+    def _report_models(
+        self, models: Mapping[str, Any], n_folds: int, *, measures_spread: bool
+    ) -> Callable[[str, str], None]:
         """Return the function that reports a model that is trained, by its title, and on which rows."""
         may_average = isinstance(self.cv, str) and n_folds > 0  # with cv="auto" the models of the folds may decide
         names = {title: name or title for title, name in zip(models, self.names_, strict=True)}
-        numbers, pace = count(1), Pace(progress_callback(), len(models) * (n_folds + (not may_average)))
+        n_models = len(models) * ((1 + 2 * measures_spread) * n_folds + (not may_average))
+        numbers, pace = count(1), Pace(progress_callback(), n_models)
 
         def report(title: str, rows: str) -> None:
             number = next(numbers)
@@ -424,8 +438,8 @@ class GoalClassifier(MixtureBase):
 
     def _train(
         self, training: Training, splits: list[Split], seeds: Iterator[int]
-    ) -> tuple[list[Any], list[FloatArray]]:
-        """Return the models that decide, and scores of the rows inside of folds; see ``Training.train``."""
+    ) -> tuple[list[Any], list[FloatArray], FloatArray]:
+        """Return the models that decide, scores of the rows inside of folds, and spreads; see ``Training.train``."""
         try:
             return training.train(self.cv, splits, seeds)
         except ValueError as error:

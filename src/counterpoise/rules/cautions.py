@@ -192,6 +192,13 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -
         needed = (
             " Rules with a large enough margin are nearly trivial: they raise the objective by a quarter, or by 0.02."
         )
+    shifted = next((margin for margin in margins.margins if margin.has_large_shift), None)
+    if shifted is not None:  # which more rows of this kind do not cure as they cure chance
+        needed = (
+            " Scores of the deciding model have another spread than those of the models that scored these rows, which "
+            f"moves {shifted.goal} by about {shifted.shift:.2g} towards its bound. Choose on other rows (X_val and "
+            "y_val), or regularise the model."
+        )
     goal = "" if margins.limiting is None else f" The goal {margins.limiting} limits the confidence."
     warn_caller(
         f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows"

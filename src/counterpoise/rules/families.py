@@ -502,6 +502,7 @@ def rules_of_scores(
     *,
     persons: IntArray | None = None,
     has_fold_scores: bool = False,
+    spreads: FloatArray | None = None,
     test_rows: IntArray | None = None,
 ) -> ThresholdRules | ClassRules:
     """Return the rules of scores of the selection rows: thresholds of two classes, rules of probabilities of more.
@@ -512,7 +513,7 @@ def rules_of_scores(
     nothing = Answers({}, {}, pool.positive)
     if pool.positive.is_binary:
         usual = [member.usual(column) for member, column in zip(pool.members, scores.T, strict=True)]
-        family: Any = ThresholdRules(pool, ScoreTable({}, nothing, None, None, np.array(usual)))
+        family: Any = ThresholdRules(pool, ScoreTable({}, nothing, None, None, np.array(usual), spreads=spreads))
     else:
         family = ClassRules(pool, ClassTable({}, nothing, None, None))
     kept = family.selection_data.with_dataset(TRAIN, data.table, scores)
@@ -524,6 +525,7 @@ def _with_rows(family: Any, data: LabelledData, dataset: str | None) -> Any:
     """Return the scores of other selection rows."""
     kept = family.selection_data.with_dataset(TRAIN, data.table, family.pool.ask(data.X, data.codes.size, dataset))
     rows = {"sample_weight": data.sample_weight, "groups": data.groups, "persons": None, "has_fold_scores": False}
+    rows |= {"spreads": None} if family.pool.positive.is_binary else {}
     return kept._replace(test_rows=None, **rows)
 
 

@@ -67,6 +67,7 @@ class PartMargin(NamedTuple):
     standard_error: float | None
     optimism: float | None  # of the choice
     cost: float  # what the objective would gain without this margin
+    shift: float = 0.0  # by how much farther outside it is with the deciding model than with models of folds
 
 
 class RowsNeeded(NamedTuple):
@@ -108,6 +109,7 @@ class Margin(NamedTuple):
     optimism: float | None  # by how much the choice makes the value look better
     cost: float  # what the objective would gain without this margin
     reason: str = ""  # why the goal has no margin
+    shift: float = 0.0  # by how much nearer to the bound the deciding model is than the models of folds, as measured
 
     @property
     def expected(self) -> tuple[float, float] | None:
@@ -115,8 +117,17 @@ class Margin(NamedTuple):
         if self.standard_error is None:
             return None
         ends = goal_range(self.goal)
-        low, high = (float(np.clip(self.value + side * _TWO_SIDED * self.standard_error, *ends)) for side in (-1, 1))
+        shifts = (self.shift, 0.0) if self.goal.sense == ">=" else (0.0, self.shift)
+        low, high = (
+            float(np.clip(self.value + side * (_TWO_SIDED * self.standard_error + shift), *ends))
+            for side, shift in zip((-1, 1), shifts, strict=True)
+        )
         return low, high
+
+    @property
+    def has_large_shift(self) -> bool:
+        """Return whether the deciding model is more than a standard error nearer to the bound."""
+        return self.standard_error is not None and self.shift > self.standard_error
 
     def __str__(self) -> str:
         rates = self.goal.right.terms
@@ -124,7 +135,8 @@ class Margin(NamedTuple):
         if self.expected is None:
             return f"{name}: {self.bound:.4g} asked, {self.value:.4g} aimed at; no margin, as {self.reason}"
         low, high = self.expected
-        return f"{name}: {self.bound:.4g} asked, {self.value:.4g} aimed at, {low:.4g} to {high:.4g} expected"
+        shift = f"; the deciding model is {self.shift:.4g} nearer to the bound" if self.has_large_shift else ""
+        return f"{name}: {self.bound:.4g} asked, {self.value:.4g} aimed at, {low:.4g} to {high:.4g} expected{shift}"
 
 
 class Margins(NamedTuple):
@@ -231,10 +243,34 @@ class MarginProblem(NamedTuple):
         parts = [table.part_of_rows(place, shares) for place in self.random.tolist()]
         return least[:, None] * np.reshape(parts, (least.size, shares.shape[1]))
 
-    def table(self, rules: Rules, cost: FloatArray | None = None) -> RuleTable:
-        """Return what rules come to; the cost of each may be given, where more is known of it than its value."""
+    def table(self, rules: Rules, cost: FloatArray | None = None, moved: Rules | None = None) -> RuleTable:
+        """Return what rules come to; the cost of each may be given, where more is known of it than its value.
+
+        ``moved`` are rules that decide about the scores of folds as ``rules`` do about those of the deciding model.
+        """
         functions = [*(part.function for part in self.parts), *self.costs]
-        return RuleTable(rules, functions, self.views, self.error_factors, cost, self.row_factor)
+        table = RuleTable(rules, functions, self.views, self.error_factors, cost, self.row_factor)
+        if moved is not None:
+            of_decider = self.table(moved)
+            values = (one.values(one.shares(one.observed())) for one in (of_decider, table))
+            is_of_folds = [
+                any(count.rows.name in self.error_factors for count in function.row_counts) for function in functions
+            ]
+            table.shifts = np.subtract(*values) * np.reshape(is_of_folds, (-1, 1))
+        return table
+
+    def slack(self, table: RuleTable, values: FloatArray) -> FloatArray:
+        """Return how far the parts that get a margin are inside of their limits for the deciding model.
+
+        By how much it is farther outside than the models of the folds is taken off; what is gained does not count.
+        """
+        return -values[self.random] - self.shifts(table)
+
+    def shifts(self, table: RuleTable) -> FloatArray:
+        """Return by how much farther outside the deciding model is than models of folds, shape (n_random, n_rules)."""
+        if table.shifts is None:
+            return np.zeros((self.random.size, table.rules.answers.shape[1]))
+        return np.maximum(table.shifts[self.random], 0.0)
 
     def rank(self, table: RuleTable, *, may_miss: bool = False) -> RuleRanking:
         """Return what decides about rules on all rows; goals with a margin may be missed there if ``may_miss``."""
@@ -250,7 +286,7 @@ class MarginProblem(NamedTuple):
         values, random = table.values(shares), self.random
         errors = np.sqrt(table.variances(random, shares))
         if self.persons:  # rows of a person are alike: how much that adds is measured at one rule
-            rule = int(self.rank_values(values, -values[random] / errors).best(np.zeros(1))[0])
+            rule = int(self.rank_values(values, self.slack(table, values) / errors).best(np.zeros(1))[0])
             influences = table.influences(random, shares, rule)
             by_person = sum(covariance_of(own, self.persons.get(name)).diagonal() for name, own in influences.items())
             by_row = sum(covariance_of(own, None).diagonal() for own in influences.values())
@@ -258,7 +294,7 @@ class MarginProblem(NamedTuple):
             n_persons = min(int(codes.max()) + 1 for codes in self.persons.values())
             few = np.sqrt(n_persons / max(n_persons - 1, 0.5))
             errors = errors * np.maximum(few * factor, 1.0)[:, None]
-        z = -values[random] / errors
+        z = self.slack(table, values) / errors
         return self.rank_values(values, z).with_cost(table.cost), z, errors
 
     def rank_values(self, values: FloatArray, z: FloatArray) -> RuleRanking:
@@ -342,7 +378,8 @@ class TargetPath(NamedTuple):
             without = now._replace(risk=ndtr(-z[others]).sum(axis=0))
             cost = max(float(now.cost[place] - now.cost[without.best(TARGETS[[at]])[0]]), 0.0)
             errors = self.errors[:, place] * self.problem.scales
-            margins.append(_closest(goal, own, z[:, place], errors, self.optimism[at], cost))
+            shifts = self.problem.shifts(self.table)[:, place] * self.problem.scales
+            margins.append(_closest(goal, own, z[:, place], errors, self.optimism[at], cost, shifts))
         return tuple(margins)
 
 
@@ -361,7 +398,7 @@ def follow_targets(table: RuleTable, problem: MarginProblem) -> TargetPath:
     places, gained, most = now.best(TARGETS), np.zeros((TARGETS.size, random.size)), []
     for sums in table.resamples(N_RESAMPLES, np.random.default_rng(0), problem.persons):
         for values in table.values(table.shares(sums)):
-            other = -values[random] / errors
+            other = problem.slack(table, values) / errors
             again = problem.rank_values(values, other).best(TARGETS)
             shift = np.clip(other, -_FAR, _FAR) - np.clip(z, -_FAR, _FAR)
             # What the rule of all rows gains is chance alone, and zero on average: taken off, less of it is left.
@@ -392,19 +429,28 @@ class Candidates(NamedTuple):
         """Return the only rule as one without optimism: it was chosen on other rows."""
         _, z, errors = self.problem.judge(self.table, self.table.shares(self.table.observed()))
         nothing, errors = np.zeros(len(z)), errors[:, 0] * self.problem.scales
-        margins = [_closest(goal, own, z[:, 0], errors, nothing, 0.0) for goal, own in self.problem.by_goal().items()]
+        shifts = self.problem.shifts(self.table)[:, 0] * self.problem.scales
+        margins = [
+            _closest(goal, own, z[:, 0], errors, nothing, 0.0, shifts) for goal, own in self.problem.by_goal().items()
+        ]
         return SafeRule(0, None, tuple(margins), cost, None, None)
 
 
 def _closest(
-    goal: int, own: IntArray, z: FloatArray, errors: FloatArray, optimism: FloatArray, cost: float
+    goal: int,
+    own: IntArray,
+    z: FloatArray,
+    errors: FloatArray,
+    optimism: FloatArray,
+    cost: float,
+    shifts: FloatArray,
 ) -> PartMargin:
     """Return the margin of the part of a goal that is closest to its bound at one rule."""
     if not own.size:
         return PartMargin(goal, None, None, None, 0.0)
     worst = own[(z[own] * errors[own]).argmin()]
-    error = float(errors[worst])
-    return PartMargin(goal, float(z[worst]) * error, error, float(optimism[worst]) * error, cost)
+    error, shift = float(errors[worst]), float(shifts[worst])
+    return PartMargin(goal, float(z[worst]) * error + shift, error, float(optimism[worst]) * error, cost, shift)
 
 
 def normal_draws(covariance: FloatArray) -> FloatArray:
@@ -604,7 +650,7 @@ def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
         gap = abs(value - bound)
         unit = gap / abs(part.slack) if min(gap, abs(part.slack)) > _ALLOWED else 1.0  # where it is just met: unknown
         errors = unit * part.standard_error, unit * part.optimism
-        margins.append(Margin(check.goal, bound, value, *errors, part.cost))
+        margins.append(Margin(check.goal, bound, value, *errors, part.cost, shift=unit * part.shift))
     at_the_end = next((check.goal for check in checks if why_no_margin(check.goal) == AT_THE_END), None)
     if at_the_end is not None:  # which nothing makes sure
         return Margins(None, tuple(margins), safe.cost, at_the_end, None)

@@ -169,8 +169,10 @@ class RuleTable:
         error_factors: Mapping[str, float] | None = None,
         cost: FloatArray | None = None,
         row_factor: float = 1.0,
+        shifts: FloatArray | None = None,
     ) -> None:
         self.views, self.functions = views, tuple(functions)
+        self.shifts = shifts  # (n_functions, n_rules): by how much more the deciding model has; None: nothing known
         self.cost = cost  # of each rule, where more is known of it than its value on the rows
         self.error_factors = {} if error_factors is None else error_factors  # of standard errors, by dataset
         self.row_factor = row_factor  # standard errors and resamples are those of so many times the rows
@@ -196,8 +198,9 @@ class RuleTable:
     def only(self, places: IntArray) -> "RuleTable":
         """Return the same of some rules."""
         cost = None if self.cost is None else self.cost[places]
+        shifts = None if self.shifts is None else self.shifts[:, places]
         rules = self.rules.only(places)
-        return RuleTable(rules, self.functions, self.views, self.error_factors, cost, self.row_factor)
+        return RuleTable(rules, self.functions, self.views, self.error_factors, cost, self.row_factor, shifts)
 
     def observed(self) -> RowSums:
         """Return the sums of the rows as they are, by dataset and measure, shape (n_cells, n_kinds)."""

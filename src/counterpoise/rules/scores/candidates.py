@@ -87,7 +87,9 @@ def find_candidates(
     smooth = _smoothed(ranked, losses)
     for _ in range(2):  # all over, and then near the rules of little cost and risk
         rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
-        table = margins.table(as_rules(ranked, rules), smooth.of(rules).max(axis=0))
+        moved = ranked.as_decided(rules)
+        moved = None if moved is rules else as_rules(ranked, moved)
+        table = margins.table(as_rules(ranked, rules), smooth.of(rules).max(axis=0), moved)
         now = margins.rank(table, may_miss=bool(targets.min() < 0))
         near = rules.cuts[np.append(now.best(targets), 0)]
         edges = [_widened(own, column) for own, column in zip(edges, near.T, strict=True)]

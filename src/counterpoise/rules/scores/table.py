@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import expit, logit
 
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
@@ -27,6 +28,7 @@ DEFERRED = 2  # the code of a deferral; 0 is the negative class, 1 the positive 
 _SHOWN = 20  # groups in a message
 _TWO = 2  # classes
 _HALF = 0.5  # the usual threshold of a probability
+_LEAST = 2.0**-52  # a probability that is closer to 0 or 1 counts as this far away: log-odds stay finite
 
 
 class RuleGroups(NamedTuple):
@@ -125,6 +127,7 @@ class ScoreTable(NamedTuple):
     persons: IntArray | None = None  # the number of the person that each labelled row is of; None: each is another
     has_fold_scores: bool = False  # whether models of folds scored the labelled rows, and another one decides
     test_rows: IntArray | None = None  # labelled rows kept for a proof, which no model was trained on; None: any
+    spreads: FloatArray | None = None  # (n_models,): of the deciding model's scores, in parts of those of folds
     twins: tuple[str, ...] = ()  # datasets whose rows the models of folds scored too, as twins of the labelled ones
 
     @property
@@ -173,12 +176,14 @@ class ScoreTable(NamedTuple):
     def first(self, n_models: int) -> Self:
         """Return the same rows with the scores of the first models only."""
         scores = {name: part[:, :n_models] for name, part in self.scores.items()}
-        return self._replace(scores=scores, usual=self.usual[:n_models])
+        spreads = None if self.spreads is None else self.spreads[:n_models]
+        return self._replace(scores=scores, usual=self.usual[:n_models], spreads=spreads)
 
     def of_model(self, model: int) -> Self:
         """Return the same rows with the scores of one model only."""
         scores = {name: part[:, [model]] for name, part in self.scores.items()}
-        return self._replace(scores=scores, usual=self.usual[[model]])
+        spreads = None if self.spreads is None else self.spreads[[model]]
+        return self._replace(scores=scores, usual=self.usual[[model]], spreads=spreads)
 
     def check_loaded(self) -> None:
         """Check the values that were read from a file."""
@@ -204,6 +209,11 @@ def only_rows(table: Any, places: Mapping[str, IntArray]) -> Any:
         test_rows=None,
         **{name: None if part is None else part[places[TRAIN]] for name, part in own.items()},
     )
+
+
+def log_odds(probabilities: FloatArray) -> FloatArray:
+    """Return finite log-odds."""
+    return np.asarray(logit(np.clip(probabilities, _LEAST, 1.0 - _LEAST)))
 
 
 @dataclass(frozen=True)
@@ -243,6 +253,26 @@ class RankedScores:
     def predictions_of(self, rules: CutRules) -> PoolPredictions:
         """Return the predictions of rules on all datasets, as if each were a model."""
         return self.table.predictions(rules.models, self.cuts.levels(rules.cuts), self.codes)
+
+    def as_decided(self, rules: CutRules) -> CutRules:
+        """Return rules that decide about these scores as rules of one model do about those of the deciding model.
+
+        Those lie ``spreads`` times as far from the middle of the scores, in log-odds where they are probabilities.
+        """
+        cuts, model, table = self.cuts, int(rules.models[0]), self.table
+        if table.spreads is None or table.spreads[model] == 1.0:
+            return rules
+        is_probability = table.usual[model] == _HALF
+        scores = table.scores[TRAIN][:, model]
+        center = float(np.median(log_odds(scores) if is_probability else scores))
+        moved = rules.cuts.copy()
+        for edge, column in enumerate(rules.cuts.T):
+            start, end = cuts.starts[model, edge % cuts.n_groups :][:2]
+            levels = cuts.levels(column)
+            own = center + ((log_odds(levels) if is_probability else levels) - center) / table.spreads[model]
+            levels = np.where(np.isfinite(levels), expit(own) if is_probability else own, levels)
+            moved[:, edge] += start + np.searchsorted(-cuts.highest_below[start:end], -levels) - column % cuts.n_cuts
+        return CutRules(rules.models, moved)
 
     def as_rules(self, rules: CutRules, *, are_usual: bool = False) -> list[Rule]:
         """Return rules as plain data; a threshold that cuts where the usual one does is the usual one itself.
