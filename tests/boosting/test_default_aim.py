@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 
 import counterpoise as cp
 from counterpoise.learners import HistogramTree
-from counterpoise.rules.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyDecisions
 from counterpoise.theory.risks import KL, CVaR
 
 X, Y = make_classification(400, 6, n_informative=4, flip_y=0.2, class_sep=0.6, random_state=1)
@@ -85,7 +85,7 @@ def test_the_default_budget_limits_what_the_tail_costs_on_average(booster):
     means = model.selection_.losses.mean(axis=0)
     assert means @ model.mixture_ <= means.min() + 0.03 + 1e-6
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CostlyMixture)
+        warnings.simplefilter("ignore", CostlyDecisions)
         free = clone(booster).set_params(budget=None).fit(X, Y)
     assert free.value_ <= model.value_ + 1e-6  # the papers' problem
     assert means @ free.mixture_ > means.min() + 0.03

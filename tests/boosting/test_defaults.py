@@ -17,7 +17,7 @@ from counterpoise import Stopping
 from counterpoise.boosting.learner import base_learner, folds_of, is_ensemble
 from counterpoise.boosting.stopping import NothingToLearn
 from counterpoise.learners import HistogramTree, Resampled, Stump
-from counterpoise.rules.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyDecisions
 
 VOTING = ["AdaBoost", "VadaBoost", "EBBoost", "RLPBoost", "RQPBoost", "DROBoost"]
 TUMOURS = [part[::2] for part in load_breast_cancer(return_X_y=True)]
@@ -139,11 +139,11 @@ def test_a_mixture_that_pays_much_on_average_says_so_and_a_budget_limits_it():
     X, y = make_classification(600, 8, flip_y=0.3, random_state=3)
     settings = {"n_estimators": 15, "random_state": 0}
     text = r"wrong for \d+\.\d% of the rows, and those of its first model alone for .* set budget=0\.05"
-    with pytest.warns(CostlyMixture, match=text):
+    with pytest.warns(CostlyDecisions, match=text):
         free = cp.AdaLPBoostClassifier(alpha=0.05, budget=None, **settings).fit(X, y)
     means = free.selection_.losses.mean(axis=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CostlyMixture)
+        warnings.simplefilter("error", CostlyDecisions)
         kept = cp.AdaLPBoostClassifier(alpha=0.05, budget=0.05, **settings).fit(X, y)
         cp.AdaLPBoostClassifier(alpha=1.0, **settings).fit(X, y)
     assert means @ free.mixture_ > means[0] + 0.1

@@ -21,12 +21,12 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import LPBoostClassifier, Stopping, persist
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree
-from counterpoise.rules.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyDecisions
 from counterpoise.solvers import minimize_cvar
 from counterpoise.theory.risks import KL, Mean, WorstGroup
 from tests.inside import kept_scores, kept_table
 
-warnings.simplefilter("ignore", CostlyMixture)
+warnings.simplefilter("ignore", CostlyDecisions)
 CLOSE = 2e-3  # rounds end where no model lowers the risk by 1e-3, of mixtures that are known to a part of that
 
 

@@ -12,9 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 from counterpoise import LPBoostClassifier
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree
-from counterpoise.rules.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyDecisions
 
-warnings.simplefilter("ignore", CostlyMixture)
+warnings.simplefilter("ignore", CostlyDecisions)
 
 
 @pytest.fixture(scope="module")

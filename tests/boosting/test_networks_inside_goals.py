@@ -10,10 +10,10 @@ from counterpoise import LPBoostClassifier, Stopping
 from counterpoise.boosting.learner import LearnerFit, RoundTarget
 from counterpoise.goals import Table
 from counterpoise.learners import NetworkLearner, networks
-from counterpoise.rules.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyDecisions
 
 torch = pytest.importorskip("torch", reason="networks need torch")
-warnings.simplefilter("ignore", CostlyMixture)
+warnings.simplefilter("ignore", CostlyDecisions)
 
 
 def tiny(**settings):

@@ -86,6 +86,10 @@ CASES = {
     "init with an unknown group": Case(
         "init tumours.csv --target diagnosis --groups sizes -o new.toml", "Did you mean 'size'?"
     ),
+    "init with groups in one text": Case(
+        "init tumours.csv --target diagnosis --groups size,diagnosis -o new.toml",
+        "give the option once for each of 'size', 'diagnosis'",
+    ),
     "init over a file": Case("init tumours.csv --target diagnosis", "goals.toml exists already"),
     "init into no folder": Case(
         "init tumours.csv --target diagnosis -o none/goals.toml", "There is no folder none for goals.toml"

@@ -83,6 +83,7 @@ def test_an_alpha_of_one_is_the_plain_error(tmp_path):
     assert "worst-off 100" not in page.text
     assert "worst-off" not in head.replace("Worst-off rows", "")
     assert "(alpha)" not in page.text
+    assert "worst-off" not in page.text
     assert "How small is the objective?" not in page.text
 
 
@@ -120,12 +121,12 @@ def test_one_goal_alone_is_met_or_missed(tmp_path):
 
 
 def test_reasons_stand_in_the_place_of_what_is_missing(tmp_path):
-    why = {"groups": "there are 10 classes", "frontier": "no goals were set", "segments": "alpha is 1"}
+    why = {"groups": "there are 10 classes", "frontier": "no goals were set", "segments": "there are 30 rows"}
     rows = [row("mixture", "error", "test", 0.1)]
-    text = page_of(tmp_path, objective={"kind": "cvar"}, rows=rows, goals=[], why=why).text
+    text = page_of(tmp_path, objective={"kind": "cvar"}, rows=rows, alpha=ALPHA, goals=[], why=why).text
     assert "No rates by group were measured: there are 10 classes." in text
     assert "No frontier was computed: no goals were set." in text
-    assert "The worst-off rows were not described: alpha is 1." in text
+    assert "The worst-off rows were not described: there are 30 rows." in text
 
 
 def test_settings_that_were_not_set_are_left_out_and_the_others_grouped(tmp_path):
@@ -221,4 +222,4 @@ def test_rows_that_would_show_a_goal_are_as_many_as_the_square_of_what_is_missin
     texts = {"goals": [{"name": "goal 1", "text": GOALS[0], "confidence": 0.95}]}
     write_folder(tmp_path, rows, texts, {"alpha": 1.0})
     text = Page(write_report(tmp_path).read_text(encoding="utf-8")).text
-    assert "inside its bound by 0.0500: about 400 rows in place of 100 would show it" in text
+    assert "inside its bound by 0.0500: 4 times as many test rows" in text

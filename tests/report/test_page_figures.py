@@ -225,3 +225,18 @@ def test_a_frontier_is_drawn_and_told_with_its_ends(drawn):
     assert 0.25 in upright(axes)
     shown = [points[place] for place in (0, 2, 5, 8, 10)]
     assert told == "; ".join(f"bound {number(bound)}: {percent(value)}" for bound, value, _ in shown) + "."
+
+
+def test_names_that_begin_alike_are_told_apart_beside_an_axis(drawn):
+    names = ["all", *(f"marital_status=Married-{kind}-spouse" for kind in ("civ", "AF", "absent"))]
+    figures.rate_figure("rates", "recall", [figures.Dot(name, 0.5) for name in names], percent)
+    labels = [label.get_text() for label in drawn["rates"][0].get_yticklabels()]
+    assert len(set(labels)) == len(names)
+    assert all(len(label) <= 20 for label in labels)
+
+
+def test_noise_of_a_frontier_is_no_slope(drawn):
+    points = [(bound, 0.14 + 1e-6 * bound, 0.14) for bound in (0.1, 0.2, 0.3)]
+    figures.frontier_figure("frontier", "recall >= 0.2", points, "least share wrong", percent, 0.2)
+    low, high = drawn["frontier"][0].get_ylim()
+    assert high - low == pytest.approx(0.05 * 0.14, rel=0.01)

@@ -325,7 +325,10 @@ def test_weighted_rates_have_no_interval():
         (1, 0.0, None, (0.05, 0.0), "Do not deploy"),
         (0, 0.0, 0.9, None, "Deploy with cautions"),
         (0, 0.0, 0.9, (0.2, 0.0), "Deploy with cautions"),
-        (0, 0.0, None, None, "Do not deploy"),
+        (0, 0.0, None, None, "Deploy with cautions"),  # with margins that do not reach the confidence
+        (0, 0.0, None, (0.2, 0.1), "Deploy with cautions"),  # which is worse in everything
+        (0, 0.0, None, (0.05, 0.0), "Do not deploy"),
+        (0, 0.04, 0.9, (0.2, 0.0), "Do not deploy"),  # which meets the goal
         (0, 0.04, 0.9, None, "Deploy with cautions"),  # by chance: less than half of the interval's half
         (0, 0.06, 0.9, None, "Do not deploy"),
         (0, 0.04, None, None, "Do not deploy"),

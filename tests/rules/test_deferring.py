@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.rules.cautions import ConstantDecisions, CostlyMixture
+from counterpoise.rules.cautions import ConstantDecisions, CostlyDecisions
 
 N = 500
 RNG = np.random.default_rng(0)
@@ -310,7 +310,7 @@ def test_only_rules_of_scores_defer():
 def test_a_mixture_is_compared_with_models_that_decide(recwarn):
     """That deferring everybody would cost less is no reason to warn of the average."""
     fitted(alpha=0.5, deferral=cp.Deferral(0.0), goals=["defer_rate <= 0.02", "error_rate <= 0.3"])
-    assert not [one for one in recwarn if issubclass(one.category, CostlyMixture)]
+    assert not [one for one in recwarn if issubclass(one.category, CostlyDecisions)]
 
 
 def test_a_deferral_for_nothing_is_warned_of():

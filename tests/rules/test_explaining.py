@@ -67,7 +67,9 @@ def test_a_record_can_be_read_and_written():
     assert f"the threshold {one.threshold:.4g} of the group sex={SEX[0]}" in text
     word = "lowers" if one.threshold < 0.5 else "raises"  # without goals the usual threshold stays
     assert f"Goals that set the threshold: recall >= 0.8 {word} it from 0.5 (without it " in text
-    assert f"A change of the score by {one.change:+.4g} would change the decision." in text
+    higher = f"higher by more than {one.change:.4g}"
+    lower = f"lower by {-one.change:.4g} or more"
+    assert f"A score that is {lower if one.change < 0 else higher} would change the decision." in text
     again = json.loads(json.dumps(one.as_dict()))
     assert again["score"] == one.score
     assert again["contributions"] is None

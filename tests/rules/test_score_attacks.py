@@ -8,7 +8,7 @@ import pytest
 from counterpoise import AdaLPBoostClassifier, GoalClassifier, Stopping
 from counterpoise.goals import Dataset, InfeasibleGoals, recall
 from counterpoise.learners import HistogramTree
-from counterpoise.rules.cautions import CostlyMixture
+from counterpoise.rules.cautions import CostlyDecisions
 
 SCORES = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 LABELS = np.array([0, 0, 0, 1, 0, 1, 1, 0, 1, 1])
@@ -71,18 +71,21 @@ def test_small_ratios_that_cannot_hold_are_explained():
         model.fit(np.array(scores)[:, None], labels, sensitive_features={"g": np.repeat([0, 1], 10)})
 
 
-def test_a_tail_bought_at_a_high_price_is_said_at_fit_and_at_rebalance():
+def test_a_tail_bought_at_a_high_price_is_said_once_at_fit_or_at_rebalance():
     rng = np.random.default_rng(0)
     labels = (rng.random(400) < 0.5).astype(int)
     scores = np.clip(rng.normal(0.3 + 0.4 * labels, 0.2), 0, 1)
-    with pytest.warns(CostlyMixture, match=r"the best model alone for .* set budget=0\.05") as at_fit:
+    with pytest.warns(CostlyDecisions, match=r"the best model alone for .* set budget=0\.05") as at_fit:
         chosen(scores, labels, alpha=0.02)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CostlyMixture)
+        warnings.simplefilter("error", CostlyDecisions)
         plain = chosen(scores, labels, alpha=1.0)
         chosen(scores, labels, alpha=0.02, budget=0.05)
-    with pytest.warns(CostlyMixture) as at_rebalance:
-        plain.rebalance(alpha=0.02)
+    with pytest.warns(CostlyDecisions) as at_rebalance:
+        costly = plain.rebalance(alpha=0.02)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CostlyDecisions)
+        costly.rebalance(alpha=0.03)  # which was said already
     assert {one.filename for one in (*at_fit, *at_rebalance)} == {__file__}  # the line of the caller
 
 

@@ -82,7 +82,9 @@ def test_with_a_confidence_the_bound_that_keeps_it_is_named_and_keeps_it(goals):
     with pytest.raises(InfeasibleGoals) as caught:
         model.fit(np.zeros((y.size, 1)), y)
     sure = caught.value.sure
-    assert f"with {' and '.join(map(str, sure.values()))} all goals hold on new rows too" in str(caught.value)
+    assert f"with {' and '.join(map(str, sure.values()))} all goals hold on new rows with confidence" in str(
+        caught.value
+    )
     assert caught.value.as_dict()["sure"] == [{"goal": str(old), "instead": str(new)} for old, new in sure.items()]
     kept = model.rebalance(goals=[sure.get(goal, goal) for goal in model.goals_])
     assert kept.confidence_ == 0.9

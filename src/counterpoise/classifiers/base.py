@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 
 from counterpoise._base.checks import check_choice, check_sample_weight
 from counterpoise._base.frames import as_array, column_names, is_frame, take_rows
+from counterpoise._base.progress import RunProgress, progress_callback
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.capacity import decide_top
 from counterpoise.classifiers.goal_effects import goal_effects
@@ -72,6 +73,7 @@ from counterpoise.theory.risks import Risk
 DECISIONS = ("sticky", "sample", "vote")
 DRAWN = (STICKY, "sample")
 SAME = "same"  # the word of ``rebalance`` for: unchanged
+CHOOSING = "choosing decision rules"  # as progress has it
 NEVER = "never"  # the word of ``rebalance`` for: no row is deferred
 _LIMITS = (
     "mixture",
@@ -92,6 +94,7 @@ _CHOSEN = (
     "margins_",
     "confidence_",
     "proof_",
+    "has_warned_of_cost_",
 )
 _LEAST = 2.0**-53  # a probability below this counts as this: its log-odds stay finite
 _PAIR = 2  # classes
@@ -139,6 +142,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     deferral: Any = None
     default_alpha: float = ALPHA  # where neither alpha nor an objective is given
     chosen_on_trained_ = False  # whether the mixture was chosen on rows that its models were trained on
+    has_warned_of_cost_ = False  # so that a rebalance does not repeat the warning
     keeps_default_threshold = False  # whether models keep their usual thresholds without goals, deferral or a tail
 
     family_: Any
@@ -624,6 +628,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
         The family is stored first, so that after infeasible goals ``rebalance`` needs no model.
         """
+        progress_callback()(RunProgress(0, 0, CHOOSING, 0.0, 0.0))
         family = family.prepared(problem)
         self.store_family(family, problem)
         try:
@@ -653,11 +658,12 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         self.margins_ = () if solution.margins is None else solution.margins.margins
         self.confidence_ = None if solution.margins is None else solution.margins.confidence
         self.proof_ = None if solution.margins is None else solution.margins.proof
-        warn_of_margins(solution.margins, problem.confidence)
+        has_folds = getattr(getattr(self.family_, "selection_data", None), "has_fold_scores", False)
+        warn_of_margins(solution.margins, problem.confidence, has_folds=has_folds)
         if hasattr(self, "max_models"):
             self.max_models_cost_ = solution.cost
-        if solution.errors is not None:
-            warn_of_the_average(*solution.errors, "the best model", problem)
+        if solution.errors is not None and not self.has_warned_of_cost_:
+            self.has_warned_of_cost_ = warn_of_the_average(*solution.errors, "the best model", problem)
         warn_of_one_answer(solution.deferred, solution.constant)
 
     def forget_choice(self) -> None:

@@ -236,7 +236,7 @@ def explain(
 ) -> None:
     """Explain the decisions about rows of a table.
 
-    Prints score, threshold, the goals that set it, the smallest change of the score that changes the decision, and,
+    Prints score, threshold, the goals that set it, which change of the score would change the decision, and,
     where the model provides them, the largest contributions of features.
 
     Parameters

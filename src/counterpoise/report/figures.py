@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from counterpoise._base.types import ArrayLike
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
-from counterpoise.report.wording import fraction, number, percent, shorten
+from counterpoise.report.wording import fraction, number, percent, shorten, shorten_apart
 from counterpoise.rules.tradeoff import Tradeoff, TradeoffPoint
 from counterpoise.runs.result import Cut
 from counterpoise.theory.risks import Mean
@@ -101,6 +101,7 @@ _STYLES = ({"linestyle": "-"}, {"linestyle": "--"}, {"linestyle": ":"})  # lines
 MOST_CURVES = len(_STYLES)
 _MOST_DOTS, _MOST_LABELS, _SHORT = 40, 3, 12  # batches that get a dot, and a label beside the axis of so many letters
 _TICKS = (0.01, 0.03, 0.1, 0.3, 1.0)
+_LEAST_SPAN = 0.05  # of an upright axis, as a part of its largest value
 _SIDE = {">=": "at least", "<=": "at most"}
 
 
@@ -278,6 +279,10 @@ def frontier_figure(
     def fill(ax: Any) -> None:
         TradeoffDisplay(tradeoff=curve).plot(ax, color=SERIES[0])
         ax.locator_params(axis="x", nbins=5)
+        values = [value for _, value, _ in points]
+        middle, half = (min(values) + max(values)) / 2, _LEAST_SPAN * max(map(abs, values)) / 2
+        if max(values) - min(values) < 2 * half:  # else noise looks like a slope
+            ax.set_ylim(middle - half, middle + half)
         if math.isfinite(bound):
             ax.axvline(bound, color=INK, linewidth=1, linestyle=(0, (3, 2)))
         ax.set_xlabel("bound of the goal" + (f"; requested: {number(bound)}" if math.isfinite(bound) else ""))
@@ -316,7 +321,7 @@ def some(points: Sequence[Point], most: int = 5) -> list[Point]:
 
 
 def _dots(ax: Any, dots: Sequence[Dot], rate: str) -> None:
-    names = [shorten(dot.name, _LABEL) for dot in dots]
+    names = shorten_apart([dot.name for dot in dots], _LABEL)
     values, low, high = (np.array([getattr(dot, part) for dot in dots]) for part in ("value", "low", "high"))
     display = RateDisplay(groups=names, rates=values, low=low, high=high, rate=rate)
     display.plot(ax, color=SERIES[0], elinewidth=1.4)

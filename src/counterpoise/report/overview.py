@@ -40,7 +40,7 @@ from counterpoise.report.wording import (
     tail_sentence,
     verdict_of,
 )
-from counterpoise.runs.result import RunResult
+from counterpoise.runs.result import GoalResult, RunResult
 from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, TEST
 
 _MOST_TIMES = 1000.0  # as many rows: more is no advice
@@ -77,7 +77,7 @@ def _misses(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
 def _to_reach(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
     """Yield what helps where margins do not reach the confidence, and the rows leave goals open."""
     if any("was not reached" in sentence for sentence in _confidence_reached(result, cards)):
-        yield "Loosen a bound, or train and choose on more rows, until the confidence is reached."
+        yield "To be surer, loosen a bound, or train and choose on more rows, until the confidence is reached."
 
 
 def _behind_deployed(result: RunResult) -> Iterator[str]:
@@ -102,16 +102,16 @@ def _behind_deployed(result: RunResult) -> Iterator[str]:
 def _steps(result: RunResult, card: GoalCard) -> Iterator[str]:
     """Yield about how many rows would decide an undecided goal that is met."""
     standing = result.goals[int(card.name.removeprefix("goal ")) - 1].on(result.judged)
-    estimate, low, high, bound, rows = standing.estimate, standing.low, standing.high, standing.bound, standing.rows
+    estimate, low, high, bound = standing.estimate, standing.low, standing.high, standing.bound
     gap, width = abs(estimate - bound), estimate - low if estimate >= bound else high - estimate
     if card.verdict is FAILS or not card.is_met or not gap > 0 or not math.isfinite(width):
         return
-    needed = rows * (width / gap) ** 2
-    if rows < needed < _MOST_TIMES * rows:
-        about = count(float(f"{needed:.{_DIGITS}g}"))
+    times, all_rows = (width / gap) ** 2, result.splits[result.judged].rows
+    if 1 < times < _MOST_TIMES:
+        about = "" if math.isnan(all_rows) else f" (about {count(float(f'{times * all_rows:.{_DIGITS}g}'))})"
         yield (
-            f"{_upper(card.name)} is inside its bound by {number(gap)}: about {about} rows in place of "
-            f"{count(rows)} would show it, if it stays there."
+            f"{_upper(card.name)} is inside its bound by {number(gap)}: {float(f'{times:.{_DIGITS}g}'):g} times "
+            f"as many {result.judged} rows{about} would show it, if it stays there."
         )
 
 
@@ -159,10 +159,11 @@ DEPLOY, DEPLOY_WITH_CAUTIONS, DO_NOT_DEPLOY = "Deploy", "Deploy with cautions", 
 _SIGNS = {DEPLOY: HOLDS, DEPLOY_WITH_CAUTIONS: UNDECIDED._replace(sign="!"), DO_NOT_DEPLOY: FAILS}
 RULE = {
     DEPLOY: "the test rows show that every goal holds, and the deployed model, if there is one, is better in nothing.",
-    DEPLOY_WITH_CAUTIONS: "no goal is shown to fail. Where the test rows are too few to show that a goal holds, "
-    "decisions were chosen with margins that reach the confidence requested, and the test rows meet the goal or miss "
-    "it by less than a standard error.",
-    DO_NOT_DEPLOY: "in all other cases, and where the deployed model meets every goal too at a better objective.",
+    DEPLOY_WITH_CAUTIONS: "no goal is shown to fail, and no deployed model meets every goal at a better objective. "
+    "Where the test rows are too few to show that a goal holds, they meet it, and decisions were chosen with margins "
+    "or would replace those of a deployed model; or they miss it by less than a standard error, the margins reach the "
+    "confidence requested, and the deployed model is no nearer to it.",
+    DO_NOT_DEPLOY: "in all other cases.",
 }
 _MISSED = FAILS.sign
 _PAIR = 2  # goals: "both" and "either" in a sentence
@@ -192,6 +193,7 @@ def headline(result: RunResult, cards: Sequence[GoalCard]) -> Headline:
         _tail(result),
     ]
     sentences += [cost_sentence(mixture=mixture, first=first, **words), _beside_deployed(mixture, deployed)]
+    sentences += _misses_of_deployed(result, cards)
     head = decision if result.judged == TEST else f"{decision}, as there are no test rows"
     title = f"{head}: {title[0].lower()}{title[1:]}" if cards else title
     verdict = _SIGNS[decision] if cards else UNKNOWN
@@ -201,15 +203,20 @@ def headline(result: RunResult, cards: Sequence[GoalCard]) -> Headline:
 def decide(result: RunResult, cards: Sequence[GoalCard]) -> str:
     """Return whether to deploy, as ``RULE`` says."""
 
-    def is_expected(place: int, card: GoalCard) -> bool:
-        """Return whether a goal has a margin for new rows, and the rows miss it by chance if at all."""
-        margin, standing = result.goals[place].margin, result.goals[place].on(result.judged)
-        has_margin = margin is not None and not margin.reason and math.isfinite(result.confidence)
-        width = max(standing.estimate - standing.low, standing.high - standing.estimate)
-        is_near = card.is_met is True or abs(standing.estimate - standing.bound) < width / _ERRORS
-        return card.verdict is UNDECIDED and is_near and has_margin
+    def is_acceptable(card: GoalCard, goal: GoalResult) -> bool:
+        """Return whether a goal that the rows leave open is met, or missed by chance, and better so than before."""
+        ours, deployed, margin = goal.on(result.judged), goal.on(result.judged, DEPLOYED), goal.margin
+        has_margin = margin is not None and not margin.reason
+        if card.verdict is not UNDECIDED:
+            return False
+        if card.is_met:
+            return has_margin or math.isfinite(deployed.violation)
+        is_near = abs(ours.estimate - ours.bound) < max(ours.estimate - ours.low, ours.high - ours.estimate) / _ERRORS
+        is_nearer = deployed.violation < ours.violation
+        return is_near and has_margin and math.isfinite(result.confidence) and not is_nearer
 
-    can_hold = all(card.verdict is HOLDS or is_expected(place, card) for place, card in enumerate(cards))
+    pairs = zip(cards, result.goals, strict=True)
+    can_hold = all(card.verdict is HOLDS or is_acceptable(card, goal) for card, goal in pairs)
     if result.judged != TEST or not can_hold or _deployed_is_better(result):
         return DO_NOT_DEPLOY
     is_shown = all(card.verdict is HOLDS for card in cards)
@@ -250,6 +257,18 @@ def _beside_deployed(ours: float, deployed: float) -> str:
     if percent(deployed) == percent(ours):
         return f"{text}, as many."
     return f"{text}: {points(deployed - ours)} {'more' if deployed > ours else 'less'}."
+
+
+def _misses_of_deployed(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+    """Yield which goals the deployed model misses."""
+    standings = [goal.on(result.judged, DEPLOYED) for goal in result.goals]
+    missed = [
+        f"{card.name} ({number(standing.estimate)})"
+        for card, standing in zip(cards, standings, strict=True)
+        if standing.violation > 0
+    ]
+    if missed:
+        yield f"It misses {_join_names(missed)}."
 
 
 def comparison(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None:
@@ -313,7 +332,9 @@ def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[str, list[st
         return "No goals were set, so there is nothing to decide by", []
     tally = Counter(card.verdict for card in cards)
     worst = next(verdict for verdict in (FAILS, UNDECIDED, UNKNOWN, HOLDS) if tally[verdict])
-    title = _all_alike(worst, len(cards)) if tally[worst] == len(cards) else _count_verdicts(tally, len(cards))
+    are_met = all(card.is_met for card in cards if card.verdict is UNDECIDED)
+    is_mixed = tally[worst] < len(cards)
+    title = _count_verdicts(tally, len(cards), are_met=are_met) if is_mixed else _all_alike(worst, len(cards))
     if worst is HOLDS:
         shown = f"The {split} rows show it{_confidence(cards)}."
         return title, [shown]
@@ -343,8 +364,10 @@ def _all_alike(verdict: Verdict, n_goals: int) -> str:
     return f"{'Both' if n_goals == _PAIR else f'All {n_goals}'} goals {more}"
 
 
-def _count_verdicts(tally: Mapping[Verdict, int], n_goals: int) -> str:
+def _count_verdicts(tally: Mapping[Verdict, int], n_goals: int, *, are_met: bool) -> str:
+    """Return a title for goals of several verdicts; ``are_met`` says that the rows meet those that are undecided."""
     words = {FAILS: "fails" if tally[FAILS] == 1 else "fail", UNDECIDED: "not shown", UNKNOWN: "not measured"}
+    words |= {UNDECIDED: "met but not shown"} if are_met else {}
     holding = f"{tally[HOLDS]} of {many(n_goals, 'goal')} {'holds' if tally[HOLDS] == 1 else 'hold'}"
     return ", ".join([holding, *(f"{tally[verdict]} {word}" for verdict, word in words.items() if tally[verdict])])
 

@@ -1,11 +1,13 @@
 """Numbers and verdicts in words."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from counterpoise.auditing import audit
 
 MISSING = "\N{EN DASH}"
+_LEFT_OUT = "\N{HORIZONTAL ELLIPSIS}"
 _LAST_DIGIT = 0.0001  # of a number as it is shown
 _EQUAL = 5e-4  # shares that differ by less are shown as equal: half of the last digit
 
@@ -107,7 +109,21 @@ def many(value: int, noun: str) -> str:
 def shorten(text: str, length: int) -> str:
     """Return a text that fits beside an axis: on one line, its end left out where it is long."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
-    return line if len(line) <= length else line[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return line if len(line) <= length else line[: length - 1] + _LEFT_OUT
+
+
+def shorten_apart(texts: Sequence[str], length: int) -> list[str]:
+    """Return texts that fit beside an axis and differ as before: without their ends, their middles, or whole.
+
+    >>> from counterpoise.report.wording import shorten_apart
+    >>> shorten_apart(["status=never married", "status=never asked"], 12)
+    ['status…rried', 'status…asked']
+    """
+    lines = [shorten(text, len(text)) for text in texts]
+    head = length // 2
+    middles = [line if len(line) <= length else line[:head] + _LEFT_OUT + line[head + 1 - length :] for line in lines]
+    cuts = ([shorten(line, length) for line in lines], middles)
+    return next((cut for cut in cuts if len(set(cut)) == len(set(lines))), lines)
 
 
 def tail_sentence(

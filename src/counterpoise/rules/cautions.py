@@ -29,7 +29,7 @@ _OF_BOTH_CLASSES = {
     *("win_rate", "loss_rate", "wins_minus_losses"),
 }
 _NEARLY_ALL = 0.5  # part of the rows that may be deferred before a warning
-_FAR = 0.1  # part of the rows by which a mixture may err more often than a model alone before a warning
+_FAR = 0.1  # part of the rows by which decisions may err more often than a model alone before a warning
 _IN_FILES = ' ("none" in a goals file and on the command line)'
 
 
@@ -83,8 +83,8 @@ class Caution(UserWarning):
     """Base class of the warnings of classifiers."""
 
 
-class CostlyMixture(Caution):
-    """A mixture is far worse on average than one of its models alone."""
+class CostlyDecisions(Caution):
+    """The decisions are wrong far more often than those of a model alone: the price of the goals or of the tail."""
 
 
 class ConstantDecisions(Caution):
@@ -168,7 +168,7 @@ def warn_of_one_answer(deferred: float, constant: Any) -> None:
         )
 
 
-def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -> None:
+def warn_of_margins(margins: Margins | None, confidence: float | Proof | None, *, has_folds: bool) -> None:
     """Warn that goals may fail on new rows more often than requested: which one, and what would help."""
     if margins is not None and margins.proof is not None and not margins.proof.is_proven and not margins.reason:
         _warn_of_no_proof(margins.proof)
@@ -200,10 +200,11 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None) -
             "y_val), or regularise the model."
         )
     goal = "" if margins.limiting is None else f" The goal {margins.limiting} limits the confidence."
+    folds = _other_folds(margins) if has_folds else ""
     warn_caller(
         f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows"
         f"{_how_near(margins)}. The rule that comes closest was chosen; on these rows its objective is "
-        f"{margins.cost:.4g} above that of the best rule without margins.{goal}{needed}{_other_folds(margins)} Relax a "
+        f"{margins.cost:.4g} above that of the best rule without margins.{goal}{needed}{folds} Relax a "
         f"goal, pass more rows, lower the confidence, or set it to None{_IN_FILES}.",
         ConfidenceNotReached,
     )
@@ -218,8 +219,8 @@ def _other_folds(margins: Margins) -> str:
     if margins.missed_by is None or margins.missed_by > OF_FOLDS:
         return ""
     return (
-        f" It is missed by {margins.missed_by:.2g} standard errors. Other folds alone move that "
-        f"by about {OF_FOLDS / 2:.2g}, so some reach it. That is chance: do not search for them."
+        " Another random_state, which draws other folds, may reach the confidence by chance: the goals hold no more "
+        "surely then."
     )
 
 
@@ -233,10 +234,10 @@ def _warn_of_no_proof(proof: GoalProof) -> None:
     )
 
 
-def warn_of_the_average(mixed: float, alone: float, whose: str, problem: Any) -> None:
-    """Warn if a mixture is wrong far more often than a model alone, with ways to limit that."""
+def warn_of_the_average(mixed: float, alone: float, whose: str, problem: Any) -> bool:
+    """Warn if decisions are wrong far more often than those of a model alone, and return whether they are."""
     if mixed <= alone + _FAR:
-        return
+        return False
     has_tail = getattr(problem.objective, "tail_fraction", None) != 1.0
     ways = [f"set budget={_FAR / 2}, which limits it"] if has_tail and problem.budget is None else []
     ways += ["set a larger alpha"] if has_tail else []
@@ -245,5 +246,6 @@ def warn_of_the_average(mixed: float, alone: float, whose: str, problem: Any) ->
     warn_caller(
         f"On the selection rows the decisions are wrong for {mixed:.1%} of the rows, and those of {whose} alone for "
         f"{max(alone, 0.0):.1%}. The difference is the price of {price}. To lower it, {', or '.join(ways)}.",
-        CostlyMixture,
+        CostlyDecisions,
     )
+    return True

@@ -61,7 +61,8 @@ class Explanation:
     distance : float
         The score less the threshold.
     change : float
-        The smallest change of the score that changes the decision, or has it at the edge; infinite where none does.
+        The way from the score to the nearest threshold beyond which the decision is another one. Upwards the score must
+        go farther than that, as a score on a threshold is not above it. Infinite where there is none.
     group : str
         The group whose threshold applied, such as "sex=F"; "all" where there is one threshold.
     rule : str
@@ -111,12 +112,20 @@ class Explanation:
             told = "; ".join(f"{goal} {effect}" for goal, effect in zip(texts, does, strict=True))
             lines.append(f"Goals that set the {'threshold' if self.runner_up is None else 'weights'}: {told}")
         if math.isfinite(self.change):
-            lines.append(f"A change of the score by {self.change:+.4g} would change the decision.")
+            lines.append(f"{self._change_text()} would change the decision.")
         if self.contributions:
             largest = sorted(self.contributions.items(), key=lambda one: -abs(one[1]))[:_SHOWN]
             parts = ", ".join(f"{name} {value:+.3g}" for name, value in largest)
             lines.append(f"Largest contributions: {parts}")
         return "\n".join(lines)
+
+    def _change_text(self) -> str:
+        """Return which scores change the decision: those above an upper threshold, or not above a lower one."""
+        if self.runner_up is not None:
+            return f"A weighted probability that is lower by more than {-self.change:.4g}"
+        if self.change >= 0:
+            return f"A score that is higher by more than {self.change:.4g}"
+        return f"A score that is lower by {-self.change:.4g} or more"
 
     def _effect_text(self, effect: GoalEffect) -> str:
         """Return what a goal does to the threshold of this row, and to how many decisions."""
@@ -312,7 +321,7 @@ def explanations(
 
 
 def nearest_changes(scores: FloatArray, uppers: FloatArray, lowers: FloatArray | None) -> FloatArray:
-    """Return the smallest change of each score that changes the decision, or has it at the edge.
+    """Return the way from each score to the nearest threshold beyond which the decision is another one.
 
     Above the upper threshold that is the way down to it, below the lower one the way up; between both, where a row is
     deferred, the shorter of both ways. Infinite where no threshold is finite.

@@ -121,7 +121,10 @@ def _with_confidence(confidence: float | Proof, sure: Way) -> str:
         return f"{just_met}; loosen them further to reach the confidence."
     level = confidence.confidence if isinstance(confidence, Proof) else confidence
     goals = " and ".join(map(str, sure.values()))
-    return f"{just_met}: with {goals} all goals hold on new rows too, with confidence {level:g}."
+    return (
+        f"{just_met}: with {goals} all goals hold on new rows with confidence {level:g}. Bounds between these and the "
+        "nearest ones may be enough too."
+    )
 
 
 def _moved_until_sure(family: Any, problem: Problem, way: Way) -> Way:

@@ -55,6 +55,13 @@ def check_columns(names: Iterable[str], known: Sequence[str], path: Path, key: s
     """Check that a file has columns, which a key of the goals file names."""
     there = set(known)
     for name in names:
+        if name not in there and "," in name and there.issuperset(name.split(",")):
+            each = (
+                f"give the option once for each of {listed(name.split(','))}"
+                if key.startswith("--")
+                else "name each by itself"
+            )
+            raise DataError(f"{key}{path} has no column {name!r}: {each}.")
         if name not in there:
             raise DataError(f"{key}{path} has no column {name!r}.{did_you_mean(name, known)} It has: {listed(known)}.")
 

@@ -311,7 +311,10 @@ def drawn_result(run: Evaluation, split: str, drawn: Evaluation) -> result.Drawn
 
 
 def group_results(run: Evaluation, split: str) -> list[result.GroupResult]:
-    """Return the rates of all groups in expectation; where no class is the positive one, how often answers err."""
+    """Return the rates of all rows, of groups by each column and of their intersections, in expectation.
+
+    Where no class is the positive one, there is only how often answers err.
+    """
     positive, part, decided = run.data.positive, run.data.splits[split], run.on(split).by[MIXTURE]
     options: dict[str, Any] = {"sample_weight": part.weights, "counts": part.counts, "pos_label": True}
     options["classes"] = [False, True]  # the rows may all be right
@@ -332,14 +335,17 @@ def group_results(run: Evaluation, split: str) -> list[result.GroupResult]:
     else:
         predictions = chances > 0  # type: ignore[assignment]
         predictions = predictions if run.deferral is None else np.where(shares[:, -1] > 0, _DEFERRED, predictions)
-    groups = []
-    for one in rate_table(predictions, truth, part.groups or None, **options):
-        measured = {}
-        for rate, value in one.rates.items():
-            low, high = one.bounds.get(rate, (math.nan, math.nan))
-            measured[rate] = result.GroupRate(value=value, rows=one.trials.get(rate) or math.nan, low=low, high=high)
-        groups.append(result.GroupResult(text=one.group, n_samples=one.n_samples, rates=measured))
-    return groups
+    columns = [{name: values} for name, values in part.groups.items()] if len(part.groups) > 1 else []
+    groups: dict[str, result.GroupResult] = {}
+    for features in (*columns, part.groups or None):  # each column alone, then their intersections
+        for one in rate_table(predictions, truth, features, **options):
+            measured = {}
+            for rate, value in one.rates.items():
+                low, high = one.bounds.get(rate, (math.nan, math.nan))
+                rows = one.trials.get(rate) or math.nan
+                measured[rate] = result.GroupRate(value=value, rows=rows, low=low, high=high)
+            groups[one.group] = result.GroupResult(text=one.group, n_samples=one.n_samples, rates=measured)
+    return list(groups.values())
 
 
 def answer_cells(run: Evaluation, split: str) -> dict[Any, list[result.AnswerCount]]:

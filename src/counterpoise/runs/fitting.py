@@ -166,12 +166,13 @@ def inside_goals(work: Work, model: Any, *, alpha: float | None = None, objectiv
     new = {name: one for name, one in data.extra.items() if name not in known}
     # rounds knew all columns, and chose on a part
     others = new if methods.trains_inside(work.settings.method) else data.extra
-    chosen = estimator.rebalance(
-        **options,
-        goals=work.enforced,
-        datasets={name: one.table(seen_by_last(model, one.X)) for name, one in new.items()},
-        tables={name: one.table() for name, one in {TRAIN: part, **others}.items()},  # goals may name every column
-    )
+    with report_progress_to(work.tell):
+        chosen = estimator.rebalance(
+            **options,
+            goals=work.enforced,
+            datasets={name: one.table(seen_by_last(model, one.X)) for name, one in new.items()},
+            tables={name: one.table() for name, one in {TRAIN: part, **others}.items()},  # goals may name every column
+        )
     return piped(model[0], chosen) if hasattr(model, "steps") else chosen
 
 
