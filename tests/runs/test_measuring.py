@@ -184,3 +184,16 @@ def test_a_goal_is_missed_in_any_unit_and_rounding_never_misses_it(unit, tmp_pat
     found = audit_table(tmp_path / "t.csv", target="y", prediction="said", goals=[cost, equal])
     missed = [goal.on("test").violation for goal in found.result.goals]
     assert missed == pytest.approx([(1 / 3 - 0.1) * float(unit), 0.0], abs=0)
+
+
+def test_rates_are_those_of_groups_by_each_column_and_of_their_intersections(tmp_path):
+    table = pd.DataFrame(
+        {"y": [0, 1] * 4, "said": [0, 1, 1, 1] * 2, "sex": list("FFMM") * 2, "age": ["old"] * 4 + ["young"] * 4}
+    )
+    table.to_csv(tmp_path / "t.csv", index=False)
+    found = audit_table(
+        tmp_path / "t.csv", target="y", prediction="said", goals=["recall >= 0.5"], groups=("sex", "age")
+    )
+    rates = {group.text: group.rate("error_rate").value for group in found.result.groups}
+    crossed = {f"sex={sex}, age={age}": error for sex, error in (("F", 0.0), ("M", 0.5)) for age in ("old", "young")}
+    assert rates == {"all": 0.25, "sex=F": 0.0, "sex=M": 0.5, "age=old": 0.25, "age=young": 0.25} | crossed

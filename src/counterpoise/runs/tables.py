@@ -254,7 +254,7 @@ def evaluate_decisions(
         answers=answer_cells(run, split),
         deferral=deferral,
         drawn=drawn_result(run, split, run),
-        why={"frontier": "there is no model whose thresholds could be moved", "segments": "no tail fraction was set"},
+        why={"frontier": "there is no model whose thresholds could be moved"},
         **words,
     )
     assert audit is not None  # noqa: S101 - all rows have decisions
