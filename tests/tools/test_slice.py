@@ -104,3 +104,38 @@ def test_a_looser_bound_does_not_lose_the_confidence():
         reached.append(safe_rule(evaluator, find_pool(evaluator)).is_reached)
     assert reached[-1]
     assert reached == sorted(reached)
+
+
+def test_deferral_is_a_second_running_sum():
+    rows, y, weights = drawn(600)
+    goals = ["recall >= 0.3", "max_difference(defer_rate, by=group) <= 0.2"]
+    evaluator = evaluator_of(Cells.count(rows, Layout.of([rows])), goals, defer_cost=0.1)
+    pool = find_pool(evaluator, rounds=5, smooth=False)
+    rule = pool.rules[pool.best(np.array([-np.inf]))[0]]
+    upper, lower = (own[rows.groups] for own in np.split(evaluator.thresholds(rule), 2))
+    is_positive, is_deferred = rows.scores > upper, (rows.scores > lower) & (rows.scores <= upper)
+    loss = np.where(is_deferred, 0.1, is_positive != (y == 1))
+    values = evaluator.evaluate(rule[None], smooth=False)
+    assert values.cost[0] == pytest.approx(np.average(loss, weights=weights), abs=1e-12)
+    assert values.violation[0] == 0
+    assert np.average(is_positive[y == 1], weights=weights[y == 1]) >= 0.3
+    deferred = [np.average(is_deferred[rows.groups == own], weights=weights[rows.groups == own]) for own in range(3)]
+    assert max(deferred) - min(deferred) <= 0.2
+    assert is_deferred.any()
+
+
+def test_labels_known_in_part_are_masses_on_both_classes():
+    rng, (rows, y, _) = np.random.default_rng(3), drawn(2000)
+    known, chance = rng.random(2000) < 0.25, np.clip(0.3 + 0.2 * rows.scores, 0.02, 0.98)
+    masses = np.column_stack([1 - chance, chance]) + known[:, None] / 0.25 * (
+        np.eye(2)[y] - np.column_stack([1 - chance, chance])
+    )
+    rows = rows._replace(masses=masses, amounts={})
+    evaluator = Evaluator(Cells.count(rows, Layout.of([rows])), ["recall >= 0.7"], NAMES)
+    rule = evaluator.sizes // 2
+    said = (rows.scores > evaluator.thresholds(rule)[rows.groups]).astype(float)
+    recall = masses[:, 1] @ said / masses[:, 1].sum()
+    influence = masses[:, 1] * (said - recall) / masses[:, 1].sum()
+    assert (masses < 0).any()
+    assert evaluator.covariance(rule)[0, 0] == pytest.approx(influence @ influence, rel=1e-9)
+    assert evaluator.evaluate(rule[None]).z[0, 0] == pytest.approx((recall - 0.7) / np.linalg.norm(influence), rel=0.02)

@@ -14,6 +14,8 @@ from tools.slice.search import TARGETS, Pool, best_of, find_pool, near_frontier
 N_RESAMPLES = 60
 _MOST_OPTIMISM = 3.0  # standard errors
 _REFINED_AT = np.array([-np.inf, 0.5, 1.0, 1.5, 2.0])  # targets whose thresholds are counted more finely
+# Of the most that a rule of the score tells about labels: rules below are nearly trivial, and no choice at any bound.
+_LEAST_INFORMED = 0.25
 _MOST_RULES = 2000  # whose choice is repeated on resamples
 
 
@@ -53,7 +55,8 @@ def choose(rows: Rows, goals: Any, names: Any, confidence: float = 0.9, **option
 
 def safe_rule(evaluator: Evaluator, pool: Pool, confidence: float = 0.9, seed: int = 0) -> SafeRule:
     """Return the cheapest rule of the pool whose goals hold together on new rows with the confidence."""
-    pool = near_frontier(pool, _MOST_RULES)
+    informed = evaluator.informedness(pool.rules)
+    pool = near_frontier(pool.only(informed >= _LEAST_INFORMED * informed.max()), _MOST_RULES)
     errors = evaluator.errors(pool.rules, pool.values) / _person_factor(evaluator, pool)
     z = pool.values.z * _person_factor(evaluator, pool)
     now = pool.values._replace(z=z, risk=risk_of(z))

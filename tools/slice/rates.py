@@ -223,6 +223,15 @@ class Evaluator:
             cost = cost + self.objective.constant + self.constants[:n_counts] @ self.weights
         return Values(cost, violation, z, risk_of(z))
 
+    def informedness(self, rules: IntArray) -> FloatArray:
+        """Return the true less the false positive rate of rules: 0 for all that decide by chance, or alike."""
+        sums, groups, total = np.abs(self.cells.amounts[:2]), self.cells.kinds[0], np.zeros(len(rules))
+        for group in range(self.cells.layout.radices[0]):
+            own = sums[:, groups == group].sum(axis=1)[:, self.occupied[group]]
+            rise = own[1] / sums[1].sum() - own[0] / sums[0].sum()
+            total += np.append(0.0, np.cumsum(rise))[rules[:, group]]
+        return total
+
     def errors(self, rules: IntArray, values: Values) -> FloatArray:
         """Return the standard errors that slacks are in parts of."""
         slack = -self.tangents(self.columns(rules)[:, : len(self.counts)])[0][:, self.random]
