@@ -17,7 +17,7 @@ from tools.slice.rates import ALLOWED, Evaluator, Values
 TARGETS = np.arange(-0.5, 3.0001, 0.03125)
 _UNMET = 1e3  # added to the risk of rules that miss a goal on the rows
 _N_LEVELS = 60  # of the starts that give each group the same share
-_N_ROUNDS, _N_PARENTS, _N_MOVES = 30, 40, 32
+_N_ROUNDS, _N_PARENTS, _N_MOVES = 30, 40, 32  # rounds for every four coordinates
 _WIDEST, _NARROWER = 0.2, 0.8  # of moves, in shares of a group, and their factor from round to round
 _ELASTIC = 1e3  # price of missing the limits
 _MOST_RULES = 6000  # of the pool between rounds
@@ -50,15 +50,20 @@ def best_of(values: Values, targets: FloatArray, *, may_miss: bool = False) -> I
 
 
 def find_pool(
-    evaluator: Evaluator, *, rounds: int = _N_ROUNDS, seed: int = 0, start: IntArray | None = None, smooth: bool = True
+    evaluator: Evaluator,
+    *,
+    rounds: int | None = None,
+    seed: int = 0,
+    start: IntArray | None = None,
+    smooth: bool = True,
 ) -> Pool:
     """Return rules among which the cheapest at every target are: starts, and rounds of moves."""
     rng = np.random.default_rng(seed)
     pool = _join(evaluator, None, np.vstack([_starts(evaluator), *([] if start is None else [start])]), smooth)
-    for number in range(rounds):
+    for number in range(-(-evaluator.sizes.size // 4) * _N_ROUNDS if rounds is None else rounds):
         targets = np.concatenate([[-np.inf], TARGETS[rng.integers(0, 4) :: 4], [np.inf]])
         parents = pool.rules[np.unique(np.append(pool.best(targets), pool.best(targets[:4], may_miss=True)))]
-        width = max(_WIDEST * _NARROWER**number, 1e-4)
+        width = max(_WIDEST * _NARROWER ** (number % _N_ROUNDS), 1e-4)
         moved = _moves(evaluator, parents[rng.permutation(len(parents))[:_N_PARENTS]], width, rng)
         pool = near_frontier(_join(evaluator, pool, moved, smooth), _MOST_RULES)
     return pool
