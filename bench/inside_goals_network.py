@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -203,7 +202,6 @@ def cifar_learner(n_iterations: int, *, rehearse: bool) -> NetworkLearner:
         batch_size=128,
         weight_decay=5e-4,
         augment="crop-flip",
-        compile=not rehearse and find_spec("triton") is not None,
         random_state=0,
     )
 

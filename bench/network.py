@@ -1,4 +1,4 @@
-"""Steps of the network learner: captured bfloat16, compiled or not, against eager float32 on CUDA, else scikit-learn.
+"""Steps of the network learner: compiled bfloat16 against eager float32 on CUDA, else against scikit-learn.
 
 Usage: python bench/network.py [--full] [--output PATH]
 Alone it needs neither highspy nor daqp, so that it runs on a bare machine with a GPU.
@@ -21,7 +21,7 @@ from torch import nn
 from counterpoise.learners import NetworkLearner, networks
 from counterpoise.learners._network_data import TrainingTargets, make_generator
 from counterpoise.learners._network_settings import check_settings
-from counterpoise.learners._network_training import PreparedRows, Trainer, build
+from counterpoise.learners._network_training import PreparedRows, Trainer, build, is_small, turn
 
 BATCH = 128
 N_CLASSES = 10
@@ -54,7 +54,7 @@ def table(n_samples: int, n_features: int) -> Data:
 
 
 class Run:
-    """A network ready to train: rows on the device, the step captured where the learner says so."""
+    """A network ready to train: rows on the device."""
 
     def __init__(self, learner: NetworkLearner, given: Data) -> None:
         self.codes, self.weights = given.codes, np.ones(len(given.codes))
@@ -64,13 +64,14 @@ class Run:
         self.module = build(learner.module, rows.shape, n_classes)
         self.trainer = Trainer(rows.inputs, self.module, n_classes, settings, rows.place)
         self.first = self.trainer.state()
-        self.trainer.make_ready()
 
     def train(self) -> dict[str, np.ndarray]:
         """Train from the first parameters for the learner's number of steps and return the last ones."""
-        self.trainer.start(self.first)
-        self.trainer.train(TrainingTargets(self.codes, self.weights), make_generator(0, 1, self.trainer.place.device))
-        return self.trainer.state()  # which waits for the device
+        place = self.trainer.place
+        with turn(place, 0, n_threads=1 if is_small(self.module) else None):
+            self.trainer.start(self.first)
+            self.trainer.train(TrainingTargets(self.codes, self.weights), make_generator(0, 1, place.device))
+            return self.trainer.state()  # which waits for the device
 
     def accuracy(self, state: dict[str, np.ndarray]) -> float:
         """Return the accuracy of parameters on the training rows."""
@@ -113,23 +114,23 @@ def _seconds(function: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def captured_against_eager(name: str, network: Any, n_steps: int, *, compiled: bool = False) -> Benchmark:
-    """Compare the captured step in bfloat16 with the eager one in float32, from the same start and draws."""
+def compiled_against_eager(name: str, network: Any, n_steps: int, precision: str = "float32") -> Benchmark:
+    """Compare the compiled step in bfloat16 with an eager one, from the same start and draws."""
     given = images(N_IMAGES)
     learner = NetworkLearner(
         network, n_iterations=n_steps, batch_size=BATCH, learning_rate=0.1, weight_decay=5e-4, augment="crop-flip",
         decay_at=(2 * n_steps // 3,),
     )  # fmt: skip
-    ours = Run(clone(learner).set_params(compile=compiled), given)
-    plain = Run(learner.set_params(precision="float32", cuda_graphs=False), given)
+    ours = Run(clone(learner), given)
+    plain = Run(learner.set_params(precision=precision, compile=False), given)
     plain.train()
     return Benchmark(
-        name=f"{n_steps} steps of {name}{', compiled' if compiled else ''}",
+        name=f"{n_steps} steps of {name}",
         size=f"batch {BATCH}, {torch.cuda.get_device_name()}",
         ours=ours.train,
         floor=lambda _: floor(ours, n_steps),
         floor_means=FLOOR,
-        peer_name="eager float32",
+        peer_name=f"eager {precision}",
         peer=plain.train,
         difference=lambda first, second: abs(plain.accuracy(first) - plain.accuracy(second)),
         tolerance=0.05,
@@ -169,8 +170,8 @@ def perceptron_against_scikit_learn(n_samples: int, n_features: int, n_epochs: i
 def quick() -> Iterator[Benchmark]:
     """Yield what runs in about a minute."""
     if torch.cuda.is_available():
-        yield captured_against_eager("WRN-28-1", networks.WideResNet(28, 1), 300)
-        yield captured_against_eager("WRN-28-1", networks.WideResNet(28, 1), 300, compiled=True)
+        yield compiled_against_eager("WRN-28-1", networks.WideResNet(28, 1), 300)
+        yield compiled_against_eager("WRN-28-1", networks.WideResNet(28, 1), 300, "bfloat16")
     else:
         yield perceptron_against_scikit_learn(6400, 20, 10)
 
@@ -179,10 +180,10 @@ def full() -> Iterator[Benchmark]:
     """Yield the networks of the paper."""
     yield perceptron_against_scikit_learn(12_800, 50, 20)
     if torch.cuda.is_available():
-        yield captured_against_eager("WRN-28-1", networks.WideResNet(28, 1), 1000)
-        yield captured_against_eager("WRN-28-1", networks.WideResNet(28, 1), 1000, compiled=True)
-        yield captured_against_eager("ResNet-18", networks.ResNet18(), 300)
-        yield captured_against_eager("WRN-28-10", networks.WideResNet(28, 10), 100)
+        yield compiled_against_eager("WRN-28-1", networks.WideResNet(28, 1), 1000)
+        yield compiled_against_eager("WRN-28-1", networks.WideResNet(28, 1), 1000, "bfloat16")
+        yield compiled_against_eager("ResNet-18", networks.ResNet18(), 300)
+        yield compiled_against_eager("WRN-28-10", networks.WideResNet(28, 10), 100)
 
 
 def main() -> None:

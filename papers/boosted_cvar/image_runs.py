@@ -2,7 +2,6 @@
 
 import io
 import json
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -125,19 +124,7 @@ class Boosting:
         self.fit: Any = LearnerFit(learner, data.train.X, data.train.codes, data.classes, run.round_seed)
         self._clock = _Clock()
 
-    def make_ready(self) -> None:
-        """Capture the steps, where that is done."""
-        self.learner.make_ready(self.fit.prepared, len(self.data.classes))
-
-    def go_on(
-        self,
-        limit: Limit,
-        *,
-        output: Path | None = None,
-        say: Say,
-        n_at_once: Callable[[], int] = lambda: 1,
-        is_stopped: Callable[[], bool] = lambda: False,
-    ) -> KeptLosses:
+    def go_on(self, limit: Limit, *, output: Path | None = None, say: Say) -> KeptLosses:
         """Boost up to the limit, and return all losses.
 
         Parameters
@@ -148,10 +135,6 @@ class Boosting:
             Folder that gets a copy of the losses after every round.
         say : callable
             Told a line after every round.
-        n_at_once : callable
-            Tells how many runs share the device now.
-        is_stopped : callable
-            Returns after a round whether it is the last.
 
         Returns
         -------
@@ -164,30 +147,29 @@ class Boosting:
         say(f"{self.run.file}: {kept.n_rounds} rounds are there, {n_left} are left")
         if n_left == 0:
             return kept
-        self._warm_up(say, n_at_once)
+        self._warm_up(say)
 
         def after_round(done: Round, history: History) -> bool:
-            self._record(done, history, n_at_once(), output, say)
-            return is_stopped() or limit.is_reached(kept.took[-1].seconds)
+            self._record(done, history, output, say)
+            return limit.is_reached(kept.took[-1].seconds)
 
         self._clock.lap()
         history = _history_of(kept, limit.n_rounds)
         boost(self._fitted, history, reweigh=self.run.rule(), stop=after_round, n_rounds=n_left)
         return kept
 
-    def _warm_up(self, say: Say, n_at_once: Callable[[], int]) -> None:
-        """Take the warmed-up network of the folder, or make it; runs that share one wait for the first of them."""
+    def _warm_up(self, say: Say) -> None:
+        """Take the warmed-up network of the folder, or make it."""
         prepared: Any = self.fit.prepared
-        with self.warm_up.lock():
-            found = self.warm_up.read()
-            if found is None:
-                self._clock.lap()
-                self.fit.learner.warm_up(prepared, self.data.train.codes, len(self.data.classes))
-                seconds = self._clock.lap()
-                self.warm_up.write(prepared.shared, seconds / n_at_once())
-                say(f"{self.warm_up.path.name}: warmed up in {seconds:.1f} s")
-            else:
-                prepared.shared = found
+        found = self.warm_up.read()
+        if found is None:
+            self._clock.lap()
+            self.fit.learner.warm_up(prepared, self.data.train.codes, len(self.data.classes))
+            seconds = self._clock.lap()
+            self.warm_up.write(prepared.shared, seconds)
+            say(f"{self.warm_up.path.name}: warmed up in {seconds:.1f} s")
+        else:
+            prepared.shared = found
         self.kept.warmup_seconds = self.warm_up.seconds
 
     def _fitted(self, weights: FloatArray, number: int) -> Fitted:
@@ -196,13 +178,13 @@ class Boosting:
         self._training = self._clock.lap()
         return fitted
 
-    def _record(self, done: Round, history: History, n_at_once: int, output: Path | None, say: Say) -> None:
+    def _record(self, done: Round, history: History, output: Path | None, say: Say) -> None:
         data, kept = self.data, self.kept
         losses = {"train": done.losses} | {
             name: (predict_codes(done.model, part.X, data.classes) != part.codes).view(np.uint8)
             for name, part in (("validation", data.validation), ("test", data.test))
         }
-        took = Took(self._weighing, self._training, self._clock.lap(), n_at_once)
+        took = Took(self._weighing, self._training, self._clock.lap())
         kept.append(losses, done.weighted_loss, took)
         kept.memory = dict(history.memory)
         for folder in (self.state, output):
@@ -221,9 +203,8 @@ def run_rounds(
 
 def _told(done: Round, losses: dict[str, ByteArray], took: Took, step: float) -> str:
     accuracy = {name: 1 - float(column.mean()) for name, column in losses.items()}
-    shared = f" ({1000 * step / took.n_at_once:.2f} a network, {took.n_at_once} at once)" if took.n_at_once > 1 else ""
     return (
-        f"round {done.number}: {took.seconds:.1f} s, {1000 * step:.2f} ms a step{shared}; "
+        f"round {done.number}: {took.seconds:.1f} s, {1000 * step:.2f} ms a step; "
         f"weighted loss {done.weighted_loss:.3f}; "
         f"accuracy {accuracy['train']:.4f} train, {accuracy['validation']:.4f} validation, {accuracy['test']:.4f} test"
     )
@@ -267,15 +248,10 @@ def _history_of(kept: KeptLosses, n_rounds: int) -> History:
 class _WarmUp:
     """The warmed-up network on disk, the same for all methods of one plan and seed."""
 
-    _locks: dict[Path, threading.Lock] = {}  # noqa: RUF012 - of the files, in this process
-
     def __init__(self, run: Run, state: Path) -> None:
         self.path = state / f"warmup_{run.plan.name}_seed{run.seed}.npz"
         self.about = json.dumps([run.plan.learner, run.plan.schedule])
-        self.seconds = float("nan")  # of the device, its share where several runs had it; where that is known
-
-    def lock(self) -> threading.Lock:
-        return self._locks.setdefault(self.path.resolve(), threading.Lock())
+        self.seconds = float("nan")  # where they are known
 
     def read(self) -> dict[str, FloatArray] | None:
         if not self.path.is_file():

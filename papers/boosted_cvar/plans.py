@@ -22,7 +22,6 @@ class Plan(NamedTuple):
     decay_at: tuple[int, ...]
     learning_rate: float = 0.1
     warmup_decay_at: tuple[int, ...] = ()
-    n_at_once: int = 5  # runs that share a device: the paper's seeds, or its alphas
 
     @property
     def schedule(self) -> str:
@@ -33,7 +32,7 @@ class Plan(NamedTuple):
         rate = "" if self.learning_rate == _RATE else f" rate={self.learning_rate:g}"
         return f"{warmup} iterations={self.n_iterations}{rate} decay={_listed(self.decay_at)}"
 
-    def make_learner(self, device: str = "auto", *, compiled: bool = False) -> NetworkLearner:
+    def make_learner(self, device: str = "auto") -> NetworkLearner:
         """Return the base learner."""
         return NetworkLearner(
             self.module,
@@ -48,7 +47,6 @@ class Plan(NamedTuple):
             decay_at=self.decay_at,
             augment="crop-flip",
             device=device,
-            compile=compiled,
         )
 
 
@@ -58,9 +56,7 @@ def _listed(places: tuple[int, ...]) -> str:
 
 # Appendix B's schedules, and one with a warm-up long enough for 92 % on CIFAR-10
 _PAPER_10 = Plan("cifar10", "cifar10", "WRN-28-1", WideResNet(28, 1), 100, 20, 5_000, (2_000, 4_000))
-_PAPER_100 = Plan(
-    "cifar100", "cifar100", "WRN-28-10", WideResNet(28, 10), 50, 40, 10_000, (4_000, 8_000), n_at_once=1
-)  # a wide network fills a device
+_PAPER_100 = Plan("cifar100", "cifar100", "WRN-28-10", WideResNet(28, 10), 50, 40, 10_000, (4_000, 8_000))
 _LONG_10 = _PAPER_10._replace(
     name="cifar10-long",
     learner="WRN-28-1, long warm-up",

@@ -1,7 +1,7 @@
 """NetworkLearner: draws by weight, the same bits from the same seed, the paper's networks, models as values."""
 
+import copy
 import pickle
-import platform
 import shutil
 import sysconfig
 import threading
@@ -44,24 +44,25 @@ def test_features_far_from_zero_and_of_any_scale_are_learned():
 
 @pytest.mark.parametrize(
     ("momentum", "nesterov", "n_steps", "batch_size"),
-    [(0.9, False, 9, 32), (0.9, True, 9, 32), (0.0, False, 9, 32), (0.9, False, 28, 40_000)],  # the last in parts
+    [(0.9, False, 9, 32), (0.9, True, 9, 32), (0.0, False, 9, 32), (0.9, False, 1003, 8)],  # the last drawn in parts
 )
 def test_steps_are_those_of_plain_sgd(momentum, nesterov, n_steps, batch_size):
     """The oracle is a loop over the same batches with torch's unfused optimizer and its own schedule."""
     X, codes, _ = blobs()
     how = {"momentum": momentum, "nesterov": nesterov, "weight_decay": 0.01}
     learner = tiny(**how, decay_at=(3, 6), n_iterations=n_steps, batch_size=batch_size)
-    settings = check_settings(learner)
+    settings, place = check_settings(learner), data.find_place("cpu", "float32", compiles=False)
     module = training.build(learner.module, (4,), 3)
-    reference = training.build(learner.module, (4,), 3)
-    inputs = data.Inputs(X, data.standard_of(X), "cpu", torch.float32)
-    trainer = training.Trainer(inputs, module, 3, settings, data.find_place(settings))
+    reference = copy.deepcopy(module)
+    inputs = data.Inputs(X, data.standard_of(X), place)
+    trainer = training.Trainer(inputs, module, 3, settings, place)
     weights = np.arange(120.0)
     first = trainer.state()
     for seed in (6, 5):  # a round leaves nothing behind
         trainer.start(first)
         trainer.train(data.TrainingTargets(codes, weights), data.make_generator(seed, 1, "cpu"))
-    rows = data.Sampler.of(weights, "cpu").draw((n_steps, batch_size), data.make_generator(5, 1, "cpu"))
+    sampler, generator = data.Sampler.of(weights, "cpu"), data.make_generator(5, 1, "cpu")
+    rows = torch.cat([sampler.draw((n, batch_size), generator) for n in ([1000, 3] if n_steps > 1000 else [n_steps])])
     optimizer = torch.optim.SGD(reference.parameters(), lr=0.1, foreach=False, **how)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [3, 6], gamma=0.1)
     for batch in rows:
@@ -77,15 +78,16 @@ def test_the_warm_up_has_its_own_rate_that_falls_after_epochs():
     """The oracle is a loop over the same epochs with torch's unfused optimizer."""
     X, codes, _ = blobs(128)
     learner = tiny(warmup_epochs=5, warmup_learning_rate=0.2, warmup_decay_at=(2, 4), learning_rate=0.01)
-    settings = check_settings(learner)
-    module, reference = (training.build(learner.module, (4,), 3) for _ in range(2))
-    inputs = data.Inputs(X, data.standard_of(X), "cpu", torch.float32)
-    trainer = training.Trainer(inputs, module, 3, settings, data.find_place(settings))
+    settings, place = check_settings(learner), data.find_place("cpu", "float32", compiles=False)
+    module = training.build(learner.module, (4,), 3)
+    reference = copy.deepcopy(module)
+    inputs = data.Inputs(X, data.standard_of(X), place)
+    trainer = training.Trainer(inputs, module, 3, settings, place)
     trainer.start(trainer.state())
     trainer.warm_up(data.TrainingTargets(codes, np.ones(128)), data.make_generator(5, 0, "cpu"))
     optimizer = torch.optim.SGD(reference.parameters(), lr=0.2, momentum=0.9, foreach=False)
     schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 4], gamma=0.1)
-    for _, rows in data.epochs(128, 5, 32, data.make_generator(5, 0, "cpu")):
+    for rows in data.epochs(128, 5, 32, data.make_generator(5, 0, "cpu")).split(4):
         for batch in rows:
             optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(reference(inputs.values[batch]), torch.from_numpy(codes)[batch])
@@ -181,8 +183,8 @@ class Unused(torch.nn.Module):
 def test_parameters_that_no_gradient_reaches_stay(precision):
     X, y, _ = blobs()
     model = tiny(precision=precision).set_params(module=Unused).fit(X, y)
-    first = training.build(Unused, (4,), 3, seed=model._seed())
-    np.testing.assert_allclose(model.state_["idle.weight"], first.idle.weight.detach().numpy(), atol=0.01)
+    longer = tiny(precision=precision, n_iterations=80).set_params(module=Unused).fit(X, y)
+    np.testing.assert_array_equal(model.state_["idle.weight"], longer.state_["idle.weight"])
     assert model.score(X, y) > 0.9
 
 
@@ -271,7 +273,6 @@ def test_convolutions_learn_images(factory):
     predicted = learner.fit_codes(prepared, y, np.arange(2), np.ones(len(y)))
     assert (predicted == y).mean() > 0.9
     np.testing.assert_array_equal(learner.predict_codes(X), predicted)
-    assert not any("num_batches" in name for name in learner.state_)
 
 
 def test_moved_images_are_learned_too():
@@ -283,26 +284,6 @@ def test_moved_images_are_learned_too():
     )
     assert same_state(first.state_, second.state_)
     assert not same_state(first.state_, clone(first).set_params(augment=None).fit(X, y).state_)
-
-
-@pytest.mark.parametrize(
-    ("machine", "n_threads", "expected"), [("aarch64", 2, 4), ("aarch64", 1, 1), ("aarch64", 3, 3), ("x86_64", 2, 2)]
-)
-def test_waiting_threads_sleep_on_arm_where_all_processors_are_used(
-    machine, n_threads, expected, monkeypatch, processors
-):
-    monkeypatch.setattr(platform, "machine", lambda: machine)
-    processors(2)
-    place = data.find_place(check_settings(tiny()))
-    torch.set_num_threads(n_threads)
-    try:
-        with data.on(place, small=False, trains=True):
-            found = torch.get_num_threads()
-        assert (found, torch.get_num_threads()) == (expected, n_threads)
-        with data.on(place, small=False):
-            assert torch.get_num_threads() == n_threads
-    finally:
-        torch.set_num_threads(1)
 
 
 def test_convolutions_by_several_threads_are_the_same_bit_for_bit():
@@ -364,17 +345,16 @@ def test_a_state_that_does_not_fit_is_refused():
 
 
 @needs_cuda
-def test_a_captured_step_learns_as_an_eager_one_does():
+def test_a_compiled_step_on_cuda_learns_as_an_eager_one_does():
     X, y = digit_images(600)
     settings = {"n_iterations": 60, "warmup_epochs": 1, "device": "cuda", "augment": None}
     scores = [
-        tiny(**settings, cuda_graphs=captured, precision=precision)
+        tiny(**settings, compile=compiled, precision=precision)
         .set_params(module=networks.WideResNet(10))
         .fit(X, y)
         .score(X, y)
-        for captured, precision in ((False, "float32"), (True, "float32"), (True, "bfloat16"))
+        for compiled, precision in ((False, "float32"), (True, "float32"), (True, "bfloat16"))
     ]
-    scores += [tiny(**settings, compile=True).set_params(module=networks.WideResNet(10)).fit(X, y).score(X, y)]
     assert min(scores) > 0.9
     assert max(scores) - min(scores) < 0.05
 

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="networks need torch")
 
 from counterpoise.learners import _network_data as data  # noqa: E402 - only where torch is
 
+CPU = data.find_place("cpu", "float32", compiles=False)
 weight_vectors = st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0]), min_size=2, max_size=40).filter(
     lambda weights: sum(map(bool, weights)) > 1
 )
@@ -33,15 +34,9 @@ def test_the_upper_end_of_the_unit_interval_stops_at_the_last_row_of_weight(monk
 
 @given(st.integers(1, 50), st.integers(1, 4), st.integers(1, 20), st.integers(0, 99))
 def test_each_epoch_holds_each_row_once_in_batches_of_one_size(n_rows, n_epochs, batch_size, seed):
-    numbered = list(data.epochs(n_rows, n_epochs, batch_size, data.make_generator(seed, 0, "cpu")))
-    tables = [table for _, table in numbered]
-    ends = np.cumsum([table.numel() for table in tables])
-    assert all(end <= n_rows * (number + 1) for (number, _), end in zip(numbered[:-1], ends[:-1], strict=True))
-    assert numbered[-1][0] == n_epochs - 1
-    assert all(table.shape[1] == batch_size for table in tables)
-    stream = torch.cat([table.ravel() for table in tables])
-    assert stream.numel() == -(-n_rows * n_epochs // batch_size) * batch_size
-    for epoch in stream[: n_rows * n_epochs].view(n_epochs, n_rows):
+    table = data.epochs(n_rows, n_epochs, batch_size, data.make_generator(seed, 0, "cpu"))
+    assert table.shape == (-(-n_rows * n_epochs // batch_size), batch_size)
+    for epoch in table.ravel()[: n_rows * n_epochs].view(n_epochs, n_rows):
         assert sorted(epoch.tolist()) == list(range(n_rows))
 
 
@@ -51,8 +46,7 @@ def test_crops_and_flips_are_those_of_a_plain_loop(seed, height, width, dtype):
     images = rng.integers(1, 255, (5, height, width, 2)).astype(dtype)
     flips, downs, rights = rng.integers(2, size=5), rng.integers(9, size=5), rng.integers(9, size=5)
     moves = torch.from_numpy((flips * 9 + downs) * 9 + rights)
-    places = data.move_places(height, width, "cpu")
-    found = data.crop_and_flip(torch.from_numpy(images), moves, places).numpy()
+    found = data.crop_and_flip(torch.from_numpy(images), moves).numpy()
     for image, flip, down, right, moved in zip(images, flips, downs, rights, found, strict=True):
         part = np.pad(image, ((4, 4), (4, 4), (0, 0)))[down : down + height, right : right + width]
         np.testing.assert_array_equal(moved, part[:, ::-1] if flip else part)
@@ -63,9 +57,7 @@ def test_bytes_and_floats_reach_the_network_alike_standardized(shape):
     X = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
     X[:, 1] = 7
     standard = data.standard_of(X)
-    first, second = (
-        next(data.Inputs(rows, standard, "cpu", torch.float32).batches(99)).numpy() for rows in (X, X.astype(float))
-    )
+    first, second = (next(data.Inputs(rows, standard, CPU).batches(99)).numpy() for rows in (X, X.astype(float)))
     np.testing.assert_allclose(first, second, atol=1e-5)
     assert first.shape == shape
     axes = (0, *range(2, X.ndim))
@@ -73,12 +65,14 @@ def test_bytes_and_floats_reach_the_network_alike_standardized(shape):
     np.testing.assert_allclose(first.std(axis=axes), [1, 0, 1], atol=1e-5)
 
 
-@pytest.mark.parametrize("size", [1e-310, 1e-200, 1.23e23, 1e200, 1e307])
+@pytest.mark.parametrize("size", [1e-100, 1.23e23, 1e100])
 def test_features_of_any_size_are_standardized(size):
     X = np.random.default_rng(0).normal(size=(50, 3))
     X[:, 1] *= size
     X[:, 2] = size
-    rows = next(data.Inputs(X, data.standard_of(X), "cpu", torch.float32).batches(99)).numpy()
+    with pytest.raises(ValueError, match="features whose squares are finite"):
+        data.standard_of(X * 1e200 if size > 1 else X * 1e300)
+    rows = next(data.Inputs(X, data.standard_of(X), CPU).batches(99)).numpy()
     np.testing.assert_allclose(rows.mean(axis=0), 0, atol=1e-5)
     np.testing.assert_allclose(rows.std(axis=0), [1, 1, 0], atol=1e-5)
 
@@ -88,7 +82,7 @@ def test_a_feature_that_is_constant_in_training_has_no_unit_in_new_rows(unit):
     X, later = np.random.default_rng(0).normal(size=(2, 50, 2))
     X[:, 1] = 7.0
     plain, scaled = (
-        next(data.Inputs(later * size, data.standard_of(X * size), "cpu", torch.float32).batches(99)).numpy()
+        next(data.Inputs(later * size, data.standard_of(X * size), CPU).batches(99)).numpy()
         for size in (np.ones(2), np.array([1.0, unit]))
     )
     np.testing.assert_allclose(scaled, plain, rtol=1e-5)
@@ -96,13 +90,13 @@ def test_a_feature_that_is_constant_in_training_has_no_unit_in_new_rows(unit):
 
 def test_rows_far_from_those_of_training_stay_finite():
     standard = data.standard_of(np.random.default_rng(0).normal(size=(50, 2)))
-    rows = next(data.Inputs(np.array([[1e60, -1e308]]), standard, "cpu", torch.float32).batches(1))
+    rows = next(data.Inputs(np.array([[1e60, -1e308]]), standard, CPU).batches(1))
     assert torch.isfinite(torch.nn.Linear(2, 3)(rows)).all()
     assert rows[0, 0] > 1e9
     assert rows[0, 1] < -1e9
 
 
-@pytest.mark.parametrize("size", [5e-324, 1e308])
+@pytest.mark.parametrize("size", [1e-300, 1e300])
 def test_weights_of_any_size_are_drawn_alike(size):
     drawn = data.Sampler.of(np.full(4, size), "cpu").draw((4000,), data.make_generator(0, 0, "cpu"))
     assert chisquare(np.bincount(drawn.numpy(), minlength=4)).pvalue > 1e-6

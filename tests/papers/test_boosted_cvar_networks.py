@@ -14,7 +14,7 @@ from papers.boosted_cvar.curves import METHODS
 from papers.boosted_cvar.image_runs import LPBOOST, Limit, Run, run_rounds, split_images
 from papers.boosted_cvar.images import ImageData
 from papers.boosted_cvar.losses import result_rows, write_results
-from papers.boosted_cvar.networks import PLANS, Where, run_at_once
+from papers.boosted_cvar.networks import PLANS, Where, run_all
 from papers.boosted_cvar.plans import Plan
 from papers.kept_losses import PARTS, KeptLosses, Took
 from papers.results import append_rows, read_rows
@@ -74,24 +74,24 @@ def test_an_interrupted_run_ends_as_one_that_was_not(run, images, tmp_path):
     assert same_losses(KeptLosses.read(tmp_path / "output" / run.file), whole)
 
 
-def at_once(runs, tmp_path, n_rounds, say=lambda _line: None, device="cpu"):
+def all_of(runs, tmp_path, n_rounds, say=lambda _line: None, device="cpu"):
     where = Where(lambda _name, seed: split_images(toy_images(), seed), tmp_path, device=device)
-    return run_at_once(runs, where, Limit(n_rounds), say)
+    return run_all(runs, where, Limit(n_rounds), say)
 
 
 RUNS = [Run(TINY), Run(TINY, seed=1), Run(TINY, LPBOOST, 0.2), Run(TINY, LPBOOST, 0.5)]
 
 
 @pytest.mark.usefixtures("needs_torch")
-def test_runs_at_once_keep_the_losses_of_runs_one_by_one_also_after_an_interrupt(tmp_path):
+def test_several_runs_keep_the_losses_of_each_alone_also_after_an_interrupt(tmp_path):
     def interrupt(line):
         if "alpha 0.2: round 2" in line:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        at_once(RUNS, tmp_path / "together", 3, interrupt)
+        all_of(RUNS, tmp_path / "together", 3, interrupt)
     lines = []
-    together = at_once(RUNS, tmp_path / "together", 3, lines.append)
+    together = all_of(RUNS, tmp_path / "together", 3, lines.append)
     assert any(line.startswith("cifar10, seed 0, alpha 0.2: round 3: ") for line in lines)
     assert not any("alpha 0.2: round 2: " in line or "warmed up" in line for line in lines)
     for run, kept in zip(RUNS, together, strict=True):
@@ -103,23 +103,12 @@ def test_runs_at_once_keep_the_losses_of_runs_one_by_one_also_after_an_interrupt
 @pytest.mark.usefixtures("needs_torch")
 def test_runs_that_share_a_warm_up_make_it_once_and_seconds_are_kept(tmp_path):
     lines = []
-    kept = at_once(RUNS[2:], tmp_path, 2, lines.append)
+    kept = all_of(RUNS[2:], tmp_path, 2, lines.append)
     assert sum("warmed up in" in line for line in lines) == 1
     found = KeptLosses.read(tmp_path / RUNS[2].file)
     assert found.took == kept[0].took
-    assert [one.n_at_once for one in found.took] == [2, 2]
     assert all(min(one[:3]) >= 0 and one.seconds == sum(one[:3]) for one in found.took)
     assert found.warmup_seconds == kept[1].warmup_seconds > 0
-
-
-@pytest.mark.usefixtures("needs_torch")
-def test_where_one_run_fails_the_others_end_after_their_round_and_the_failure_is_told(tmp_path):
-    (tmp_path / "warmup_cifar10_seed1.npz").write_bytes(b"torn")
-    with pytest.raises(ValueError, match=r"seed1\.npz must hold a warmed-up network"):
-        at_once([Run(TINY, seed=1), Run(TINY)], tmp_path, 4)
-    assert KeptLosses.read(tmp_path / Run(TINY).file).n_rounds <= 4
-    (tmp_path / "warmup_cifar10_seed1.npz").unlink()
-    assert [one.n_rounds for one in at_once([Run(TINY, seed=1), Run(TINY)], tmp_path, 4)] == [4, 4]
 
 
 @pytest.mark.usefixtures("needs_torch")

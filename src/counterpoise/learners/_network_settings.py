@@ -26,8 +26,7 @@ class Settings(NamedTuple):
     augment: str | None
     device: str
     precision: str
-    cuda_graphs: bool | str
-    compile: bool
+    compile: bool | str
     predict_batch_size: int
 
     def rate(self, iteration: int) -> float:
@@ -62,8 +61,7 @@ def check_settings(learner: Any) -> Settings:
         None if learner.augment is None else check_choice(learner.augment, "augment, where not None,", (CROP_FLIP,)),
         _check_device(learner.device),
         check_choice(learner.precision, "precision", _PRECISIONS),
-        _check_switch(learner.cuda_graphs, "cuda_graphs", or_auto=True),
-        _check_switch(learner.compile, "compile"),
+        _check_compile(learner.compile),
         check_count(learner.predict_batch_size, "predict_batch_size"),
     )
 
@@ -90,8 +88,7 @@ def _check_device(value: Any) -> str:
     return name
 
 
-def _check_switch(value: Any, name: str, *, or_auto: bool = False) -> Any:
-    if not isinstance(value, bool) and not (or_auto and isinstance(value, str) and value == "auto"):
-        auto = "'auto', " if or_auto else ""
-        raise ValueError(f"{name} must be {auto}True or False; got {value!r}.")
+def _check_compile(value: Any) -> Any:
+    if not isinstance(value, bool) and value != "auto":
+        raise ValueError(f"compile must be 'auto', True or False; got {value!r}.")
     return value

@@ -88,11 +88,10 @@ class NetworkLearner(CodeLearner):
         ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` is the present CUDA device where there is one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
         What the network computes in; parameters are kept and updated in float32. ``"auto"`` is bfloat16 on CUDA.
-    cuda_graphs : {"auto", True, False}, default="auto"
-        Whether a step is captured as a CUDA graph and replayed; ``"auto"`` does so on CUDA.
-    compile : bool, default=False
-        Whether ``torch.compile`` fuses the operations of a step first: a minute at the start that pays off over many
-        rounds of a deep network. It needs a C++ compiler, and on CUDA triton.
+    compile : {"auto", True, False}, default="auto"
+        Whether ``torch.compile`` fuses the operations of a step, on CUDA as one graph that is replayed: up to a minute
+        at the start that pays off over many steps of a deep network. ``"auto"`` does so on CUDA. It needs a C++
+        compiler, and on CUDA triton.
     predict_batch_size : int, default=2048
         Rows that the network predicts at once.
     random_state : int, RandomState or None, default=None
@@ -115,10 +114,9 @@ class NetworkLearner(CodeLearner):
 
     Notes
     -----
-    Fits in several threads of one process wait for each other, so that none can take another's random numbers, but for
-    steps that are captured as a CUDA graph and draw none, which run at once. Another number of torch's own threads may
-    change the last bits of a result. A network in bfloat16 gets its batches in bfloat16, and all its layers but batch
-    norms compute in it.
+    Fits in several threads of one process wait for each other, so that none can take another's random numbers. Another
+    number of torch's own threads may change the last bits of a result. With bfloat16 a network gets its batches in
+    bfloat16, and layers compute in it where ``torch.autocast`` says that they bear it.
 
     Examples
     --------
@@ -151,8 +149,7 @@ class NetworkLearner(CodeLearner):
         augment: str | None = None,
         device: str = "auto",
         precision: str = "auto",
-        cuda_graphs: bool | str = "auto",
-        compile: bool = False,  # noqa: A002 - as torch calls it
+        compile: bool | str = "auto",  # noqa: A002 - as torch calls it
         predict_batch_size: int = 2048,
         random_state: Any = None,
     ) -> None:
@@ -171,7 +168,6 @@ class NetworkLearner(CodeLearner):
         self.augment = augment
         self.device = device
         self.precision = precision
-        self.cuda_graphs = cuda_graphs
         self.compile = compile
         self.predict_batch_size = predict_batch_size
         self.random_state = random_state
@@ -188,13 +184,6 @@ class NetworkLearner(CodeLearner):
         settings, names = check_settings(self), getattr(self, "feature_names_in_", None)
         rows: PreparedRows = _parts()[1].PreparedRows(X, settings, self._seed(), names)
         return rows
-
-    def make_ready(self, prepared: "PreparedRows", n_classes: int) -> None:
-        """Build the network for these rows now, with its step captured, in place of at the first ``fit_codes``.
-
-        Of networks that are then trained at once in threads, none waits until another is ready.
-        """
-        prepared.trainer_for(self._factory(), check_settings(self), n_classes)
 
     def warm_up(self, prepared: "PreparedRows", codes: AnyArray, n_classes: int) -> None:
         """Warm the network up now, as the first ``fit_codes`` would, and keep the result as ``prepared.shared``."""
@@ -251,22 +240,24 @@ class NetworkLearner(CodeLearner):
             raise ValueError(f"X must have rows of shape {self.input_shape_}, as in fit; got {X.shape[1:]}.")
         data, training = _parts()
         settings = check_settings(self)
-        place, standard = data.find_place(settings), data.Standard(self.centre_, self.scale_)
-        network, place = training.in_double(self._network(data, training, place), place)
+        place = data.find_place(settings.device, settings.precision, compiles=False)
+        standard = data.Standard(self.centre_, self.scale_)
+        network, place = training.in_double(self._network(training, place), place)
         size = settings.predict_batch_size
         for start in range(0, len(X), size):
-            rows = data.Inputs(X[start : start + size], standard, place.device, place.dtype)
-            with data.on(place, small=data.is_small(network)):
-                output = next(training.outputs(network, rows, size))
+            rows = data.Inputs(X[start : start + size], standard, place)
+            with training.turn(place, 0):
+                output = next(training.outputs(network, rows, place, size))
             yield output
 
-    def _network(self, data: Any, training: Any, place: Any) -> Any:
+    def _network(self, training: Any, place: Any) -> Any:
         """Return the network in its place; only that on the CPU is kept, so that a pool holds no device memory."""
         state, network = _BUILT.get(self, (None, None))
         if state is not self.state_:
-            network = training.build(self._factory(), self.input_shape_, len(self.classes_))
+            with training.turn(place, 0):
+                network = training.build(self._factory(), self.input_shape_, len(self.classes_))
             _BUILT[self] = self.state_, training.with_state(network, self.state_)
-        if data.is_host(place):
+        if place.device.type == "cpu":
             return network
         return training.to_place(copy.deepcopy(network), place, is_image=len(self.input_shape_) == 3)  # noqa: PLR2004
 
