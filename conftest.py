@@ -47,10 +47,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Count most pages among the slow tests: each is a whole story, of parts that have tests of their own."""
-    pages = Path(__file__).parent / "docs"
+    """Count most pages and all papers among the slow tests: each is a whole story, whose parts have tests."""
+    root = Path(__file__).parent
+    pages, papers = root / "docs", {root / "papers", root / "tests" / "papers"}
     for item in items:
-        if pages in item.path.parents and item.path.stem not in {"index", "start"}:
+        is_page = pages in item.path.parents and item.path.stem not in {"index", "start"}
+        if is_page or papers & set(item.path.parents):
             item.add_marker(pytest.mark.slow)
 
 

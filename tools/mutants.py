@@ -129,14 +129,14 @@ class Writer(ast.NodeTransformer):
         body.insert(start, ast.parse(f"{ACTIVE} = {ACTIVE_IN_KERNELS} = {number}").body[0])
         return ast.unparse(ast.fix_missing_locations(self.tree))
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802 - ast's name
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         """Name what is inside of a class after it."""
         self.scopes.append(node.name)
         self.generic_visit(node)
         self.scopes.pop()
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802 - ast's name
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Visit the body alone: signatures and decorators stay."""
         names = {
             name.id for decorator in node.decorator_list for name in ast.walk(decorator) if isinstance(name, ast.Name)
@@ -153,16 +153,16 @@ class Writer(ast.NodeTransformer):
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815 - ast's name
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802 - ast's name
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Leave the annotation as it is."""
         node.value = node.value and self.visit(node.value)
         return node
 
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:  # noqa: N802 - ast's name
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
         """Leave messages as they are."""
         return node
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:  # noqa: N802 - ast's name
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """Leave texts as they are."""
         return node
 
@@ -227,7 +227,7 @@ def set_active(number: Any, name: str = ACTIVE) -> None:
 
 def forget_kernels() -> None:
     """Let every kernel be compiled anew when it is called."""
-    from counterpoise._base.compiled import KERNELS
+    from counterpoise._base.compiled import KERNELS  # noqa: PLC0415 - of the copy, which is found by then
 
     for kernel in KERNELS:
         kernel._run, kernel._dispatcher = kernel._first, None  # noqa: SLF001 - no user does this
@@ -303,7 +303,7 @@ class Plugin:
 
     def _record(self, items: list[pytest.Item], records: Path) -> None:
         """Run all tests; write how long each takes and which mutants it passes by, in Python and in kernels."""
-        from counterpoise._base.compiled import Kernel
+        from counterpoise._base.compiled import Kernel  # noqa: PLC0415 - of the copy, which is found by then
 
         recorder, call, found = Recorder(), Kernel.__call__, Records({}, {}, {})
         in_kernels: dict[str, set[int]] = {}
@@ -328,7 +328,7 @@ class Plugin:
                 seconds[report.when] = report.duration
             share = (time.process_time() - started) / (sum(seconds.values()) + 1e-9)
             by_fixtures.setdefault(file, set())
-            if seconds["setup"] > 0.01:  # noqa: PLR2004 - seconds, a fixture that does something
+            if seconds["setup"] > 0.01:
                 by_fixtures[file] |= recorder.passed
             found.fixtures[file] = max(found.fixtures.get(file, 0.0), share * seconds["setup"])
             if not failed:
@@ -404,7 +404,8 @@ def main() -> None:
         for path in {mutant.path for mutant in mutants}:
             (copy / path).write_text(Writer(ROOT / path, numbers).source(), encoding="utf-8")
         os.chdir(copy)
-        os.environ |= {"PYTHONPATH": f"{copy / 'src'}", "OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": f"{folder}/kernels"}
+        os.environ |= {"PYTHONPATH": f"{copy / 'src'}", "OMP_NUM_THREADS": "1"}
+        os.environ.setdefault("NUMBA_CACHE_DIR", f"{folder}/kernels")
         sys.path[:0] = [str(copy / "src")]
         plugin = Plugin(mutants, Path(folder), options)
         plugin.hints = against
