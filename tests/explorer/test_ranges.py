@@ -1,53 +1,12 @@
 """The end of a feasible range: the optimum over every rule, whatever the goal's own bound, and no answer beyond it."""
 
-import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 from counterpoise.explorer import Setting
-from counterpoise.explorer.solving import RulesProgram, Unmet
 from counterpoise.explorer.views import show_view
-from counterpoise.goals import as_goals
 from tests.explorer.sessions import session
-from tests.rules.score_problems import every_rule, goal_rows_of, random_problem, ranked_of
 
 _ALIKE = "max_difference(positive_rate, by=sex) <= {}"
-
-
-def least_excess(rows, bounds, place):
-    """Return the least excess of one row over mixtures of all columns that keep the other rows, written out; or None.
-
-    The last variable is the excess.
-    """
-    n_rules = rows.shape[1]
-    own = (np.arange(len(rows)) == place).astype(float)
-    found = linprog(
-        np.append(np.zeros(n_rules), 1.0),
-        np.column_stack([rows, -own]),
-        bounds,
-        np.append(np.ones(n_rules), 0.0)[None],
-        [1.0],
-        bounds=[(0, None)] * n_rules + [(None, None)],
-    )
-    return found.fun if found.status == 0 else None
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("defers", [False, True])
-def test_the_least_excess_is_that_of_the_program_written_out_over_every_rule(seed, defers):
-    problem = random_problem(seed, defers=defers)
-    goals = tuple(as_goals([goal for goal in problem.goals if not goal.startswith(("precision", "decided", "abs"))]))
-    program = RulesProgram(ranked_of(problem), keeps_default_threshold=False)
-    if not goals:
-        return
-    rows, bounds = goal_rows_of(problem._replace(goals=list(goals)), every_rule(problem))
-    for place in range(len(goals)):
-        best = least_excess(rows, bounds, place)
-        if best is None:
-            with pytest.raises(Unmet):
-                program.least_excess(goals, place)
-        else:
-            assert program.least_excess(goals, place) == pytest.approx(best, abs=1e-6)
 
 
 def asked(goals, alpha=0.6, by=("sex",)):

@@ -16,12 +16,10 @@ from counterpoise.goals import InfeasibleGoals, Table, as_goals
 from counterpoise.rules.cautions import ConfidenceNotReached
 from counterpoise.rules.choosing import as_problem
 from counterpoise.rules.goal_rows import Answers, find_positive
-from counterpoise.rules.margins import FOLD_SHIFT, parts_of, why_no_margin
+from counterpoise.rules.margins import FOLD_SHIFT, why_no_margin
 from counterpoise.rules.options import Groups
 from counterpoise.rules.program import choose
-from counterpoise.rules.rule_table import RuleTable
-from counterpoise.rules.scores.candidates import as_rules, follow_cuts
-from counterpoise.rules.scores.cuts import CutRules
+from counterpoise.rules.scores.candidates import follow_cuts
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import deciding_rules
 from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
@@ -78,63 +76,6 @@ def test_goals_with_margins_hold_on_the_population_as_often_as_was_asked_for():
     assert plain < 0.6
     assert reached > 0.7
     assert 0.9 - 3 * np.sqrt(0.09 / 30) < safe <= 1
-
-
-@pytest.mark.parametrize("is_weighted", [False, True])
-def test_standard_errors_are_those_of_influence_values_computed_row_by_row(is_weighted):
-    scores, y, sex = drawn(600, 1)
-    weights = np.random.default_rng(1).integers(1, 4, 600).astype(float) if is_weighted else None
-    ranked = ranked_rows(scores, y, sex, weights=weights)
-    rng, (first, second, end) = np.random.default_rng(2), ranked.cuts.starts[0]
-    cuts = np.column_stack([rng.integers(first, second, 5), rng.integers(second, end, 5)])
-    rules = CutRules(np.zeros(5, dtype=int), cuts)
-    goals = as_goals([*GOALS, "precision >= 0.4"])
-    views = ranked.answers().views()
-    parts = parts_of(goals, views)
-    table = RuleTable(as_rules(ranked, rules), [part.function for part in parts], views)
-    shares = table.shares(table.observed())
-    every = np.arange(len(parts))
-    variances = table.variances(every, shares)
-    for rule in range(5):
-        influences = table.influences(every, shares, rule)["train"]
-        np.testing.assert_allclose(influences.sum(axis=1), 0.0, atol=1e-12)
-        np.testing.assert_allclose(variances[:, rule], (influences**2).sum(axis=1), rtol=0.08, atol=1e-5)
-    checks = ranked.predictions_of(rules.only(np.array([0]))).answers.checks(goals, np.ones(1))
-    values = table.values(shares)[:, 0]
-    assert values[0] == pytest.approx(0.7 - checks[0].value)
-    own = [place for place, part in enumerate(parts) if part.goal == 1]
-    assert max(values[own]) == pytest.approx(checks[1].value - 0.05)
-
-
-def test_influence_values_of_compared_ratios_are_their_derivatives_by_the_weight_of_a_row():
-    scores, y, sex = drawn(300, 2)
-    weights = np.random.default_rng(1).integers(1, 4, 300).astype(float)
-    ranked = ranked_rows(scores, y, sex, weights=weights)
-    first, second, end = ranked.cuts.starts[0]
-    rules = CutRules(np.zeros(1, dtype=int), np.array([[(first + second) // 2, (second + end) // 3]]))
-    said = ranked.predictions_of(rules).answers.shares("train", np.ones(1)) == 1
-    views, is_f = ranked.answers().views(), sex == "F"
-
-    def gaps(mass):
-        called = [mass @ (said & own) for own in (is_f, ~is_f)]
-        hits = [mass @ (said & own & (y == 1)) for own in (is_f, ~is_f)]
-        positives = [mass @ (own & (y == 1)) for own in (is_f, ~is_f)]
-        f1 = [2 * hit / (one + other) for hit, one, other in zip(hits, called, positives, strict=True)]
-        return np.array([hits[0] / called[0] - hits[1] / called[1], 0.8 * f1[1] - f1[0]])
-
-    step, slopes = 1e-5, []
-    for row in range(300):
-        moved = step * (np.arange(300) == row)
-        slopes.append((gaps(weights + moved) - gaps(weights - moved)) / (2 * step) * weights[row])
-    goals = as_goals(["max_difference(precision, by=sex) <= 0.05", "min_ratio(f1_score, by=sex) >= 0.8"])
-    parts = parts_of(goals, views)
-    table = RuleTable(as_rules(ranked, rules), [part.function for part in parts], views)
-    places = np.array([0, 2])  # women beside men
-    shares = table.shares(table.observed())
-    ours = table.influences(places, shares, 0)["train"]
-    np.testing.assert_allclose(ours, np.array(slopes).T, atol=1e-7)
-    np.testing.assert_allclose(table.values(shares)[places, 0], gaps(weights) - [0.05, 0.0], atol=1e-12)
-    np.testing.assert_allclose(table.variances(places, shares)[:, 0], (ours**2).sum(axis=1), rtol=0.2)
 
 
 @pytest.fixture(scope="module")

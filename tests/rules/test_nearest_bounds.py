@@ -4,61 +4,19 @@ import re
 
 import numpy as np
 import pytest
-import score_problems
 from nearest_problems import (
-    can_hold_by_highs,
     least_moves_by_highs,
     nearest_by_highs,
     random_pool,
     random_problem,
-    random_problems,
     random_rates,
 )
 
 import counterpoise as cp
-from counterpoise.goals import InfeasibleGoals, Table, parse_goal
+from counterpoise.goals import InfeasibleGoals, parse_goal
 from counterpoise.goals.infeasible import NEAREST, bound_scale
-from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.program import Program, mean_objective
-from counterpoise.rules.scores.conflicts import find_nearest_bound
-from counterpoise.rules.scores.family import CutFamily
 
-N_PROBLEMS = 160
 EXACT = 2e-6  # a bound is offered with room of up to 1e-6, for what a solver may have missed by
-
-
-def searched(problem, place):
-    """Return what is found for one of the goals over all rules of a problem."""
-    table = Table(None, problem.y, {"sex": problem.sex}, sample_weight=problem.weights)
-    codes = (problem.sex == "M").astype(int) if problem.by else np.zeros(len(problem.y), dtype=int)
-    cost, texts = 0.3 if problem.defers else None, problem.texts
-    rows = score_problems.Problem(
-        {"train": problem.scores}, {"train": table}, {"train": codes}, texts, None, None, cost
-    )
-    ranked = score_problems.ranked_of(rows, ("sex=F", "sex=M"))
-    family, aim = CutFamily(ranked), as_problem(1.0, None, texts, deferral=None if cost is None else cp.Deferral(cost))
-    program = Program(family, mean_objective(family), family.limits(aim.goals))
-    return find_nearest_bound(program, place, ranked.usual_rules())
-
-
-@pytest.mark.slow
-def test_the_nearest_bound_of_a_ratio_is_that_of_a_program_over_every_pair_of_thresholds():
-    worst, n_bounds, n_none = 0.0, 0, 0
-    for problem in (one for seed in range(N_PROBLEMS // 10) for one in random_problems(seed, 10)):
-        limit, truth = problem.limits[0], nearest_by_highs(problem, 0)  # the first goal is on a ratio
-        if truth is None:  # the others conflict by themselves, or leave no denominator
-            n_none += 1
-            if n_none % 5 == 0:
-                assert searched(problem, 0).bound is None
-            continue
-        tighter = problem.with_bound(0, float(truth - limit.sign * (0.02 + 0.05 * (n_bounds % 5))))
-        if limit.bottom.min() == 0 and can_hold_by_highs(tighter.limits):  # by a mixture without a denominator
-            continue
-        found = searched(tighter, 0)
-        assert found.is_proven
-        worst, n_bounds = max(worst, abs(found.bound - truth)), n_bounds + 1
-    assert worst <= EXACT
-    assert n_bounds >= N_PROBLEMS / 2
 
 
 def offered(error):

@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
@@ -13,98 +12,11 @@ from counterpoise.goals import (
     InfeasibleGoals,
     Table,
     bind,
-    bind_objective,
     max_difference,
     parse_goal,
     precision,
-    rates,
 )
 from counterpoise.rules.cautions import ConfidenceNotReached
-from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.families import ThresholdRules
-from counterpoise.rules.options import Groups
-from tests.rules.score_problems import every_rule, goal_rows_of, goal_scales_of, random_problem, ranked_of
-from tests.tiers import problems
-
-METRICS = ("precision", "false_omission_rate", "f1_score", "jaccard_score", "false_discovery_rate")
-
-
-def problem_of(seed):
-    """Return a random problem, the metric that is compared, and the bound; a quotient is bounded from below."""
-    rng = np.random.default_rng(1000 + seed)
-    is_quotient = bool(seed % 3 == 2)
-    bound = float(np.round(rng.uniform(0.6, 0.95) if is_quotient else rng.uniform(0.0, 0.3), 3))
-    return random_problem(seed)._replace(budget=None, objective="error_rate"), METRICS[seed % 5], bound, is_quotient
-
-
-def goal_of(metric, bound, is_quotient):
-    return f"min_ratio({metric}, by=sex) >= {bound}" if is_quotient else f"max_difference({metric}, by=sex) <= {bound}"
-
-
-def sides_of(problem, metric, said):
-    """Return numerators and denominators of the ratio of both groups, for every rule."""
-    told = {name: one.astype(float) for name, one in said.items()}
-    ratios = [getattr(rates, metric)(sex=sex) for sex in "ab"]
-    return [
-        np.array([bind_objective(getattr(one, side), problem.tables, classes=[0, 1]).values(told)[0] for one in ratios])
-        for side in ("numerator", "denominator")
-    ]
-
-
-def errors_of(problem, said):
-    mass = problem.weights / problem.weights.sum()
-    return mass @ (said["train"] != (problem.y == 1)[:, None])
-
-
-def solved(problem, goal, decision):
-    """Return our solution; None where no rule meets the goals."""
-    ranked = ranked_of(problem)
-    by = Groups(ranked.groups.by, min_rows=1)
-    aim = as_problem(None, problem.objective, [*problem.goals, goal], by=by, decision=decision)
-    try:
-        return ThresholdRules(None, ranked.table).solve(aim)
-    except InfeasibleGoals:
-        return None
-
-
-@pytest.mark.parametrize("seed", problems(3, 12))
-def test_the_best_of_every_rule_is_found(seed):
-    problem, metric, bound, is_quotient = problem_of(seed)
-    said = every_rule(problem)
-    (top, bottom), (rows, bounds) = sides_of(problem, metric, said), goal_rows_of(problem, said)
-    meets = (rows <= bounds[:, None] + 1e-9 * goal_scales_of(problem)[:, None]).all(axis=0)
-    has_both = (bottom > 1e-12).all(axis=0)
-    values = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 1e-12)
-    high, low = values.max(axis=0), values.min(axis=0)
-    apart = low >= bound * high - 1e-9 if is_quotient else high - low <= bound + 1e-9
-    meets &= apart | ~has_both
-    solution = solved(problem, goal_of(metric, bound, is_quotient), "fixed")
-    if not meets.any():
-        assert solution is None
-        return
-    assert solution.value == pytest.approx(errors_of(problem, said)[meets].min(), abs=1e-9)
-    assert solution.gap <= 2e-4
-
-
-@pytest.mark.parametrize("seed", problems(3, 12))
-def test_no_program_at_any_place_of_the_interval_has_a_better_mixture(seed):
-    problem, metric, bound, is_quotient = problem_of(seed)
-    said = every_rule(problem)
-    (top, bottom), (rows, bounds) = sides_of(problem, metric, said), goal_rows_of(problem, said)
-    cost, best = errors_of(problem, said), np.inf
-    for t in np.linspace(0.0, 1.0, 101):
-        low, high = (bound * t, t) if is_quotient else (t, t + bound)
-        limits = np.vstack([rows, low * bottom - top, top - high * bottom])
-        ends = np.append(bounds, np.zeros(4))
-        found = linprog(cost, limits, ends, np.ones((1, cost.size)), [1.0], method="highs")
-        best = min(best, found.fun) if found.status == 0 else best
-    solution = solved(problem, goal_of(metric, bound, is_quotient), "sticky")
-    if solution is None:
-        assert best == np.inf
-        return
-    assert solution.value <= best + 2e-4
-    assert solution.value - solution.gap <= best + 1e-7
-    assert solution.gap <= 5e-4  # where the search ends at its number of programs
 
 
 def rows(seed=0, n=400):

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, jaccard_score, make_scorer, precision_score
 from sklearn.model_selection import TunedThresholdClassifierCV
 
 import counterpoise as cp
 from counterpoise.goals import (
-    InfeasibleGoals,
     Table,
     bind_objective,
     forget_metric,
@@ -18,62 +16,6 @@ from counterpoise.goals import (
 )
 from counterpoise.goals.catalogue import catalogue
 from counterpoise.goals.parsing import as_rate_or_ratio
-from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.families import ThresholdRules
-from counterpoise.rules.options import Groups
-from tests.rules.score_problems import every_rule, goal_rows_of, goal_scales_of, random_problem, ranked_of
-from tests.tiers import problems
-
-RATIOS = ("f1_score", "precision", "jaccard_score", "false_discovery_rate", "f1_score(sex=a)", "error_rate / recall")
-
-
-def solved(problem, ratio, decision):
-    """Return the solution of our search; None where no rule meets the goals."""
-    ranked = ranked_of(problem)
-    aim = as_problem(None, ratio, problem.goals, by=Groups(ranked.groups.by, min_rows=1), decision=decision)
-    try:
-        return ThresholdRules(None, ranked.table).solve(aim)
-    except InfeasibleGoals:
-        return None
-    except ValueError:  # all rules inside of the goals have a denominator of 0: tested by its words below
-        return None
-
-
-def sides_of(problem, ratio, said):
-    """Return numerator and denominator of a ratio for every rule."""
-    shown, told = as_rate_or_ratio(ratio), {name: one.astype(float) for name, one in said.items()}
-    return [
-        bind_objective(side, problem.tables, classes=[0, 1]).values(told)[0]
-        for side in (shown.numerator, shown.denominator)
-    ]
-
-
-def best_of_all(problem, ratio, decision):
-    """Return the best value of every rule, or of every mixture of them; None where none meets the goals."""
-    said = every_rule(problem)
-    (top, bottom), (rows, bounds) = sides_of(problem, ratio, said), goal_rows_of(problem, said)
-    sign = -1.0 if ratio in {"f1_score", "precision", "jaccard_score", "f1_score(sex=a)"} else 1.0
-    if decision == "fixed":
-        meets = (rows <= bounds[:, None] + 1e-9 * goal_scales_of(problem)[:, None]).all(axis=0) & (bottom > 1e-12)
-        return sign * float((sign * top[meets] / bottom[meets]).min()) if meets.any() else None
-    # with y = mixture / denominator: least top @ y inside of rows @ y <= bounds * sum(y), bottom @ y = 1, y >= 0
-    limits = (rows - bounds[:, None], np.zeros(bounds.size)) if bounds.size else (None, None)
-    found = linprog(sign * top, *limits, bottom[None], [1.0], method="highs")
-    return sign * float(found.fun) if found.status == 0 else None
-
-
-@pytest.mark.parametrize("seed", problems())
-@pytest.mark.parametrize("decision", ["fixed", "sticky"])
-def test_the_best_of_every_rule_or_mixture_is_found(seed, decision):
-    problem = random_problem(seed)._replace(budget=None)
-    ratio = RATIOS[seed % len(RATIOS)]
-    best = best_of_all(problem, ratio, decision)
-    solution = solved(problem, ratio, decision)
-    if best is None:
-        assert solution is None
-        return
-    assert solution.value == pytest.approx(best, abs=1e-7)
-    assert 0 <= solution.gap <= 1e-5
 
 
 def rows(seed=0, n=900):
