@@ -362,6 +362,18 @@ def test_the_first_line_says_whether_to_deploy_by_the_rule_on_the_page(verdict, 
     assert found.title.startswith(f"{decision}: the goal ")
 
 
+def test_a_confidence_that_was_not_reached_stands_beside_the_probability_that_was():
+    standing = SplitStanding(estimate=0.8, low=0.6, high=0.9, bound=0.7, verdict="undecided", violation=0.0)
+    goal = GoalResult(text="recall >= 0.7", margin=MarginResult(value=0.75), splits={"test": {"mixture": standing}})
+    splits = {"test": SplitResult(rows=100, losses={"mixture": SplitLosses(error=0.1)})}
+    result = RunResult(settings={"confidence": 0.9}, met_on="train", probability=0.899, splits=splits, goals=[goal])
+    sentences = " ".join(overview.headline(result, sections.goal_cards(result)).sentences)
+    assert (
+        "0.9 was not reached where decisions were chosen: the goals hold together with a probability of about 0.89."
+        in sentences
+    )
+
+
 def test_without_test_rows_the_page_says_so(tmp_path):
     rows = [row("mixture", f"goal {part}", "validation", 1.0, settings="goal 1") for part in ("estimate", "verdict")]
     page = page_of(write_folder(tmp_path, rows, {"goals": [{"name": "goal 1", "text": GOALS[0]}]}, {}))

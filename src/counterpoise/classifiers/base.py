@@ -94,6 +94,7 @@ _CHOSEN = (
     "margins_",
     "confidence_",
     "proof_",
+    "probability_",
     "has_warned_of_cost_",
 )
 _LEAST = 2.0**-53  # a probability below this counts as this: its log-odds stay finite
@@ -658,6 +659,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         self.margins_ = () if solution.margins is None else solution.margins.margins
         self.confidence_ = None if solution.margins is None else solution.margins.confidence
         self.proof_ = None if solution.margins is None else solution.margins.proof
+        self.probability_ = None if solution.margins is None else solution.margins.share
         has_folds = getattr(getattr(self.family_, "selection_data", None), "has_fold_scores", False)
         warn_of_margins(solution.margins, problem.confidence, has_folds=has_folds)
         if hasattr(self, "max_models"):

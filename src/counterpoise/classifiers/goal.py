@@ -122,6 +122,8 @@ class GoalClassifier(MixtureBase):
         With ``decision="fixed"``: how much more of the objective the rule has than the best mixture of rules.
     confidence_ : float or None
         The confidence that was reached, None where it was not reached or not requested.
+    probability_ : float or None
+        Where the confidence was not reached: about how likely all goals hold together on new rows.
     margins_ : tuple of Margin
         For each goal ``bound``, ``value`` (that is aimed at), ``standard_error``, ``optimism`` and ``cost``, and why
         it has no margin; empty without a confidence.

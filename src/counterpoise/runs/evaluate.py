@@ -166,6 +166,7 @@ def evaluate(run: Evaluation, drawn: Evaluation | None = None) -> result.RunResu
         objective=_objective(run, aim),
         is_drawn=run.on(judged).by[MIXTURE].chances is not None,
         confidence=(getattr(run.estimator, "confidence_", None) or math.nan) if run.is_mixture else math.nan,
+        probability=(getattr(run.estimator, "probability_", None) or math.nan) if run.is_mixture else math.nan,
         margin_cost=_margin_cost(run),
         proof_rows=_proof_rows(run),
         splits=splits,

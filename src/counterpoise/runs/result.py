@@ -335,6 +335,7 @@ class RunResult(_Part):
     shares_rows: bool = False  # rules give a row to several classes
     certificate: str = ""  # what rules of class probabilities are proven best among
     confidence: Number = math.nan  # with which the goals hold together on new rows, where it was reached
+    probability: Number = math.nan  # where it was not reached: with which they do, about
     margin_cost: Number = math.nan  # by how much the margins of the goals raise the objective
     proof_rows: int = 0  # on which exact tests prove it; 0 where nothing is proven
     splits: dict[str, SplitResult] = {}
