@@ -366,7 +366,7 @@ def test_a_confidence_that_was_not_reached_stands_beside_the_probability_that_wa
     standing = SplitStanding(estimate=0.8, low=0.6, high=0.9, bound=0.7, verdict="undecided", violation=0.0)
     goal = GoalResult(text="recall >= 0.7", margin=MarginResult(value=0.75), splits={"test": {"mixture": standing}})
     splits = {"test": SplitResult(rows=100, losses={"mixture": SplitLosses(error=0.1)})}
-    result = RunResult(settings={"confidence": 0.9}, met_on="train", probability=0.899, splits=splits, goals=[goal])
+    result = RunResult(settings={"confidence": 0.9}, met_on="train", probability=0.888, splits=splits, goals=[goal])
     sentences = " ".join(overview.headline(result, sections.goal_cards(result)).sentences)
     assert (
         "0.9 was not reached where decisions were chosen: the goals hold together with a probability of about 0.89."

@@ -246,8 +246,8 @@ def _confidence_reached(result: RunResult, cards: Sequence[GoalCard]) -> Iterato
     elif level in (None, "none"):
         yield "Decisions were chosen without margins, so goals that are just met may fail on new rows."
     else:
-        likely = math.floor(100 * result.probability) / 100 if math.isfinite(result.probability) else math.nan
-        how = f": the goals hold together with a probability of about {likely:g}" if math.isfinite(likely) else ""
+        likely = result.probability
+        how = f": the goals hold together with a probability of about {likely:.2f}" if math.isfinite(likely) else ""
         yield f"The confidence of {level} was not reached where decisions were chosen{how}."
 
 
