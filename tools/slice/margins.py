@@ -57,7 +57,7 @@ def safe_rule(evaluator: Evaluator, pool: Pool, confidence: float = 0.9, seed: i
     """Return the cheapest rule of the pool whose goals hold together on new rows with the confidence."""
     informed = evaluator.informedness(pool.rules)
     pool = near_frontier(pool.only(informed >= _LEAST_INFORMED * informed.max()), _MOST_RULES)
-    errors = evaluator.errors(pool.rules, pool.values) / _person_factor(evaluator, pool)
+    errors = pool.values.errors / _person_factor(evaluator, pool)
     z = pool.values.z * _person_factor(evaluator, pool)
     now = pool.values._replace(z=z, risk=risk_of(z))
     places, gained = best_of(now, TARGETS), np.zeros((TARGETS.size, z.shape[1]))
@@ -65,7 +65,7 @@ def safe_rule(evaluator: Evaluator, pool: Pool, confidence: float = 0.9, seed: i
         values = evaluator.resampled_values(pool.rules, sums)
         other = np.clip(-values[:, evaluator.random] / errors, -FAR, FAR)
         violation = np.where(values > ALLOWED, values, 0.0).sum(axis=1)
-        again = best_of(Values(now.cost, violation, other, risk_of(other)), TARGETS)
+        again = best_of(Values(now.cost, violation, other, risk_of(other), errors), TARGETS)
         shift = other - z
         gained += shift[again] - shift[places]
     optimism = np.clip(gained / N_RESAMPLES, 0.0, _MOST_OPTIMISM)

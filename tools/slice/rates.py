@@ -29,6 +29,7 @@ class Values(NamedTuple):
     violation: FloatArray  # by how much goals are missed, in all
     z: FloatArray  # (n_rules, n_random): slack in standard errors
     risk: FloatArray  # the sum of the probabilities that goals fail
+    errors: FloatArray  # (n_rules, n_random): what slacks are in parts of
 
 
 class Evaluator:
@@ -221,7 +222,7 @@ class Evaluator:
         if smooth:
             cost = np.sum([own[rules[:, number]] for number, own in enumerate(self.smooth)], axis=0)
             cost = cost + self.objective.constant + self.constants[:n_counts] @ self.weights
-        return Values(cost, violation, z, risk_of(z))
+        return Values(cost, violation, z, risk_of(z), errors)
 
     def informedness(self, rules: IntArray) -> FloatArray:
         """Return the true less the false positive rate of rules: 0 for all that decide by chance, or alike."""
@@ -231,11 +232,6 @@ class Evaluator:
             rise = own[1] / sums[1].sum() - own[0] / sums[0].sum()
             total += np.append(0.0, np.cumsum(rise))[rules[:, group]]
         return total
-
-    def errors(self, rules: IntArray, values: Values) -> FloatArray:
-        """Return the standard errors that slacks are in parts of."""
-        slack = -self.tangents(self.columns(rules)[:, : len(self.counts)])[0][:, self.random]
-        return np.where(values.z != 0, np.abs(slack) / np.maximum(np.abs(values.z), 1e-9), 1.0)
 
     def resampled_values(self, rules: IntArray, sums: FloatArray) -> FloatArray:
         """Return the values of all limits at rules on another sample, given its sums by cell."""
