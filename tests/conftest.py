@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
+from counterpoise._base import budget
 from counterpoise.boosting import fit_data
 from counterpoise.cli.warming import compile_all
 
@@ -17,6 +18,12 @@ settings.load_profile("counterpoise")
 def quick_default(monkeypatch):
     """Make the strong model that boosting begins with by default one of few rounds, for tests of what it is given."""
     monkeypatch.setattr(fit_data._STRONG, "n_estimators", 10)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Let advice take its time: what an error says would otherwise depend on how busy the machine is."""
+    monkeypatch.setattr(budget, "ADVICE_SECONDS", 600.0)
 
 
 def pytest_configure(config):

@@ -2,12 +2,15 @@
 
 import pickle
 import re
+import traceback
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
+from counterpoise._base import budget
+from counterpoise._base.progress import report_progress_to
 from counterpoise.goals import InfeasibleGoals, parse_goal
 
 
@@ -32,6 +35,40 @@ def decide(model, way):
     y, scores = weak_scores()
     answers = (scores > rule.rules_[0].thresholds["all"]).astype(int)
     return answers.mean(), (answers != y).mean()
+
+
+@pytest.mark.parametrize("decision", ["fixed", "sticky"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_infeasible_goals_are_one_exception_with_one_traceback(decision, n_classes):
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % n_classes
+    scores = rng.dirichlet(np.ones(n_classes), y.size)
+    model = cp.GoalClassifier([scores if n_classes > 2 else scores[:, 1]], cv="prefit", decision=decision)
+    model.set_params(goals=["recall(of=1) >= 0.9", "positive_rate(of=1) <= 0.2"], confidence=None)
+    with pytest.raises(InfeasibleGoals) as caught:
+        model.fit(np.zeros((y.size, 1)), y)
+    told = "".join(traceback.format_exception(caught.value))
+    assert told.count("Traceback") == told.count("recall(of=1) >= 0.9 and") == 1
+
+
+def test_advice_that_finds_no_time_leaves_out_bounds_and_says_so(monkeypatch):
+    monkeypatch.setattr(budget, "ADVICE_SECONDS", -1e9)
+    _, error = refuse(["recall >= 0.8", "positive_rate <= 0.3"])
+    assert len(error.conflict) == 2
+    assert error.proven
+    assert error.ways_out == []
+    assert error.as_dict()["least_violation"] is None
+    assert str(error) == (
+        "These goals cannot hold together: recall >= 0.8 and positive_rate <= 0.3. "
+        "The search for bounds ended for lack of time: others may be met too."
+    )
+
+
+def test_a_search_for_bounds_is_named_in_the_progress_of_a_fit():
+    told = []
+    with report_progress_to(lambda progress: told.append(progress.part)):
+        refuse(["recall >= 0.8", "positive_rate <= 0.3"])
+    assert told == ["no rule meets the goals; searching for bounds that can be met"]
 
 
 def test_ways_out_come_by_their_cost_with_what_decisions_do_there():

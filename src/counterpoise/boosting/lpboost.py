@@ -582,7 +582,7 @@ class LPBoostClassifier(MixtureBase):
         except InfeasibleGoals as error:
             if program is None:
                 raise
-            raise self._infeasible_for_trained_models(error, run, family, problem) from error
+            raise self._infeasible_for_trained_models(error, run, family, problem) from None
         if program is not None:
             self.bound_if_learner_exact_ = program.standing.bound
         elif isinstance(problem.objective, Risk) and not problem.outlier_fraction and run.risk.is_worst_case:

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted, column_or_1d
 
+from counterpoise._base.budget import choosing
 from counterpoise._base.checks import check_choice, check_sample_weight
 from counterpoise._base.frames import as_array, column_names, is_frame, take_rows
 from counterpoise._base.progress import RunProgress, progress_callback
@@ -632,10 +633,11 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         progress_callback()(RunProgress(0, 0, CHOOSING, 0.0, 0.0))
         family = family.prepared(problem)
         self.store_family(family, problem)
-        try:
-            solution = family.solve(problem, choice)
-        except InfeasibleGoals as error:
-            raise with_outcomes(family, problem, error) from error.__cause__  # the proof
+        with choosing():
+            try:
+                solution = family.solve(problem, choice)
+            except InfeasibleGoals as error:
+                raise with_outcomes(family, problem, error) from None
         self.store_solution(problem, solution)
 
     def store_family(self, family: Family, problem: Problem) -> None:

@@ -9,8 +9,10 @@
 A request that cannot be met is answered by ``{"type": "refused", "seq": 7, "message": ...}``, a sentence.
 
 One thread computes for all pages. Settings that follow a slider come first, only the latest setting of a page is
-solved, and an old answer never follows a newer one. While a value moves, a page sends the last margins of its goals
-along with "set", and they are kept; where it rests, another thread computes new ones. Exports (a goals file, a model,
+solved, and an old answer never follows a newer one. A page asks for a first answer, which comes at once, then for the
+exact one; a newer setting cancels what is computed for an older one, in the middle of a solve. While a value moves, a
+page sends the last margins of its goals along with "set", and they are kept; where it rests, another thread computes
+new ones. Exports (a goals file, a model,
 or a run with a report) are of the mixture that the page shows: nothing is chosen again for them. A model holds the
 scores and labels of its selection rows, and the key of its draws, so it is never sent to a page.
 """
@@ -32,6 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise import persist
+from counterpoise._base.budget import Budget, OutOfTime, within
 from counterpoise._base.text import load_json, short
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.disclosure import amounts_of, values_of
@@ -111,17 +114,18 @@ class Job:
 
     def __init__(self, steps: Steps, send: Send, later: "Worker | None" = None) -> None:
         self.steps, self.send, self.later = steps, send, later
-        self.is_cancelled = self.is_done = False
+        self.budget, self.is_done = Budget(), False
 
     def cancel(self) -> None:
-        """Take no further step, and send nothing."""
-        self.is_cancelled = True
+        """End the present step soon, take no further one, and send nothing."""
+        self.budget.cancel()
 
     def step(self) -> bool:
         """Take a step, and return whether there are more; the last value is sent."""
-        reply = None if self.is_cancelled else next(self.steps, "")
-        self.is_done = self.is_cancelled or reply is not None
-        if reply and not self.is_cancelled:
+        with within(self.budget):
+            reply = None if self.budget.is_spent else next(self.steps, "")
+        self.is_done = self.budget.is_spent or reply is not None
+        if reply and not self.budget.is_spent:
             self.send(reply)
         return not self.is_done
 
@@ -132,7 +136,7 @@ _FIRST_OF_ALL = -1  # the priority of the word that ends a worker
 class Worker:
     """Runs jobs step by step; an urgent one comes before the next step of any other.
 
-    A job is an iterator whose last value is sent. One that was cancelled takes no further step.
+    A job is an iterator whose last value is sent. One that was cancelled ends its step soon and takes no further one.
     """
 
     def __init__(self) -> None:
@@ -392,6 +396,8 @@ class Conversation:
         try:
             for words in self._steps(message):
                 yield None if words is None else as_json(words)
+        except OutOfTime:  # it was cancelled
+            return
         except (ValueError, TypeError, OSError) as error:  # whose cause is known
             yield refusal(message.seq, error)
         except Exception:  # what nobody foresaw must not end the server
@@ -468,7 +474,7 @@ TOO_MANY = f"Too many messages: a page may send at most {PER_SECOND:g} a second.
 class Client:
     """Reads the messages of one page and lets the worker answer them.
 
-    A new setting replaces one that still waits, and a new view the same view. Work for an older setting is cancelled.
+    A new setting replaces an older one, and a new view the same view. Work for an older setting is cancelled.
     Exports take long: they are solved in turn, and another thread writes them. So do margins, which a third computes.
     """
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.budget import Budget, OutOfTime, advice, check_budget, choosing, is_advice_cut, within
 from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, UNREADABLE, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.margins import describe_margins, tightened
@@ -55,6 +56,7 @@ from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import Margins
 from counterpoise.rules.options import Proof
 from counterpoise.rules.scores.table import ScoreTable
+from counterpoise.rules.ways_out import CUT
 from counterpoise.theory.confidence import Bounds
 
 
@@ -109,6 +111,7 @@ _WITH_DEFERRAL = "Allow deferral under Details, then add it."
 _NOT_MET = "These goals cannot hold together."  # where the nearest bounds would reveal few rows
 _MOST_MOVES = 3  # of bounds that are offered, until one rule meets them
 _MOST_CACHED = 1000  # edges of ranges and other things that stay the same from one setting to another
+_FIRST_SECONDS = 0.2  # that a first answer is solved for, so that the page has it in 0.3
 _MOST_CHECKED = 100  # goals of which it is known whether the held-out rows can answer them
 
 
@@ -120,6 +123,7 @@ class SettingResult(NamedTuple):
     state: SessionState
     solution: BestMixture
     is_too_much: bool = False  # of the margins that a page keeps: no mixture has them
+    is_last: bool = False  # whether the mixture is that of the last setting that could be met
 
 
 class Session:
@@ -168,6 +172,7 @@ class Session:
         self._reaches = Recent(_MOST_CHECKED)
         self.cache = Recent(_MOST_CACHED)  # results of views that hold for many settings
         self._solutions = Recent(_MOST_SOLUTIONS)  # by the setting that rests there
+        self._last: SettingResult | None = None  # of the last answer that has a mixture
 
     @property
     def has_scores(self) -> bool:
@@ -284,12 +289,29 @@ class Session:
 
         If no mixture meets the goals, the kind of the answer is "unmet". ``conflict`` returns which of them
         conflict, and takes longer. ``kept`` are the last margins, by goal, which are kept while a value is dragged.
+        An answer that is not exact comes soon: where a search takes long, it has the last mixture that was found, and
+        ``is_last`` is true.
         """
         with self.lock:
             try:
-                return self._describe(self.solve(setting, RELEASED if exact else DRAGGED, kept))
+                result = self.solve(setting, RELEASED, kept) if exact else self._solve_soon(setting, kept)
             except (Unmet, InfeasibleGoals):
                 return {"kind": "unmet", "setting": setting.as_words()}
+            self._last = self._last if result.is_last else result
+            return self._describe(result)
+
+    def _solve_soon(self, setting: Setting, kept: Sequence[float | None]) -> SettingResult:
+        """Return the mixture of a setting or, where that takes long, the last one that was found."""
+        last = self._last
+        if last is None or (last.setting.defer is None) != (setting.defer is None):
+            return self.solve(setting, DRAGGED, kept)
+        try:
+            with within(Budget(_FIRST_SECONDS)):
+                return self.solve(setting, DRAGGED, kept)
+        except OutOfTime:
+            check_budget()  # of those around: it was cancelled
+        solution = last.solution._replace(margins=None, value=np.nan, lower=np.nan, prices=np.empty(0))
+        return last._replace(setting=setting, problem=self.problem(setting), solution=solution, is_last=True)
 
     def answer_in_steps(self, setting: Setting) -> Iterator[dict[str, Any] | None]:
         """Yield None where margins must be computed, which another thread may do, and the exact answer in the end."""
@@ -313,8 +335,11 @@ class Session:
             return self.solve(setting)
 
     def conflict(self, setting: Setting, *, with_ways: bool = True) -> dict[str, Any]:
-        """Return the goals that conflict and the nearest bounds that can be met, or the answer if all can be met."""
-        with self.lock:
+        """Return the goals that conflict and the nearest bounds that can be met, or the answer if all can be met.
+
+        What is not found within about 5 s is left out.
+        """
+        with self.lock, choosing():
             try:
                 return self._describe(self.explain(setting))
             except InfeasibleGoals as error:
@@ -322,11 +347,16 @@ class Session:
                 words["conflict"] = [str(goal) for goal in error.conflict]
                 if any(self.few.why(goal) for goal in setting.active):
                     return words | {"message": _NOT_MET, "ways": []}
+                found, message = error.ways_out if with_ways else [], str(error)
+                with advice():
+                    found = self._ways_out(setting, error) if with_ways else []
+                if is_advice_cut():
+                    message = f"{message} {CUT}"
                 ways = [
                     [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
-                    for way in (self._ways_out(setting, error) if with_ways else [])
+                    for way in found
                 ]
-                return words | {"message": str(error), "ways": ways}
+                return words | {"message": message, "ways": ways}
 
     def _ways_out(self, setting: Setting, error: InfeasibleGoals) -> list[dict[Goal, Goal]]:
         """Return the nearest bounds that can be met, so that each goal of the conflict gives way in one of them.
@@ -429,7 +459,8 @@ class Session:
             "objective": str(result.problem.objective),
             "value": number(solution.value),
             "lower": number(solution.lower),
-            "note": why_not_least(result, self.parts.estimator),
+            "note": "" if result.is_last else why_not_least(result, self.parts.estimator),
+            "is_last": result.is_last,
             "goals": goals,
             "margins": margins,
             "losses": self._losses(result),
@@ -446,7 +477,7 @@ class Session:
         goals = []
         for one, verdict in zip(result.setting.goals, verdicts, strict=True):
             words = {"text": str(one.goal), "bound": one.goal.bound, "on": one.on, **self.describe_goal(one.goal)}
-            price, is_told = next(prices) if one.on else None, not self.few.why(one.goal)
+            price, is_told = next(prices, None) if one.on else None, not self.few.why(one.goal)
             words["price"] = number(price) if price is not None and is_told else None
             is_costly = is_priced(float(price or 0.0), self.reach(one.goal), result.problem.objective)
             words["is_free"] = price is not None and is_told and not is_costly
@@ -514,7 +545,7 @@ class Session:
             if rows == "held_out" and self.parts.held_out is None:
                 continue
             # the solver returned the tail's loss of the selection rows
-            is_known = rows == "selection" and alpha is not None
+            is_known = rows == "selection" and alpha is not None and not result.is_last
             mean, tail = getattr(state, rows)[TRAIN].loss(result.solution, None if is_known else alpha)
             words = {"mean": mean, "plain_mean": state.plain_mean(rows)}
             if alpha is not None:  # plain training is one model, which errs or not, so that its mean decides

@@ -208,7 +208,7 @@ class ModelProgram:
             selection = self._selection(problem)
             alpha = tail_of(problem.objective)
             if alpha is None or problem.max_models is not None or problem.outlier_fraction > 0:
-                return self._as_the_library(selection, problem)
+                return self._as_the_library(selection, problem._replace(explains=False))
             return self._of_tail(selection, problem, tol)
 
     def explain(self, problem: Problem) -> BestMixture:
@@ -403,7 +403,8 @@ class RulesProgram:
         self._learn(best.rules.cuts, grid, tol)
         rows = np.zeros(0) if limits.goals is None else best.multipliers[: limits.goals.bounds.size]
         prices = rows if limits.goals is None else limits.goals.prices(rows)
-        return self._finish(Choice(best.mixture, best.value, best.lower, prices, best.rules), problem, tol)
+        choice = Choice(best.mixture, best.value, best.lower, prices, best.rules)
+        return self._finish(choice, problem._replace(explains=False), tol)
 
     def _generate(self, limits: RuleLimits, problem: Problem, tol: float, *, explains: bool = False) -> BestMixture:
         objective = problem.objective
@@ -418,7 +419,7 @@ class RulesProgram:
         optimum = program.solve(tol * scale_of(objective), self._start, explains=explains)
         rules_used = optimum.rules.only(optimum.solution.mixture > 0)
         self._start = self._usual.join(rules_used).only(slice(_MOST_RULES))
-        return self._finish(self.family.choice(program, optimum), problem, tol)
+        return self._finish(self.family.choice(program, optimum), problem._replace(explains=explains), tol)
 
     def _learn(self, cuts: IntArray, grid: IntArray, tol: float) -> None:
         """Store the grid, unless it has grown large, and the cuts in use as the start of the next solve."""

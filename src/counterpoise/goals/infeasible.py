@@ -48,9 +48,9 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     ----------
     conflict : tuple of Goal
         The smallest known set of goals that cannot hold together; without any one of them the others can. Where it is
-        not ``proven`` all goals that took part.
+        not ``proven``, or time ran out, all goals that took part.
     least_violation : float
-        The least sum of what these goals must be missed by, each in the unit of its bound.
+        The least sum of what these goals must be missed by, each in the unit of its bound; NaN where time ran out.
     nearest_bounds : dict from Goal to float
         For goals of the conflict the nearest number on the right side (``Goal.bound``) that can be met while *all*
         other goals are kept as they are. Only those that this is enough for; none where no single bound is.
@@ -166,7 +166,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
 
         return {
             "conflict": [str(goal) for goal in self.conflict],
-            "least_violation": self.least_violation,
+            "least_violation": self.least_violation if math.isfinite(self.least_violation) else None,
             "proven": self.proven,
             "nearest_proven": self.nearest_proven,
             "ways_out": [texts(way) for way in self.ways_out],
@@ -186,7 +186,11 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             start = "These goals cannot hold together:" if len(self.conflict) > 1 else "This goal cannot hold:"
         has_units = len(self.conflict) > 1 and not all(map(_is_of_shares, self.conflict))  # a sum would say nothing
         found = "" if self.proven else " found"
-        least = "" if has_units else f" The least total violation{found} is {self.least_violation:.4g}."
+        least = (
+            ""
+            if has_units or not math.isfinite(self.least_violation)
+            else f" The least total violation{found} is {self.least_violation:.4g}."
+        )
         is_beyond = any((abs(goal.bound) > 1 or goal.is_equality) and _is_of_shares(goal) for goal in self.conflict)
         percent = is_beyond and self.least_violation > 1
         message = f"{start} {goals}.{least}{f' {PERCENT}' if percent else ''}{self._advice()}"

@@ -175,7 +175,7 @@ class ModelFamily(NamedTuple):
         try:
             solution = losses.minimize(risk, limits, tol)
         except InfeasibleRows as error:
-            raise NoMixture(error, None) from error
+            raise NoMixture(error, None) from None
         mixture = drop_slivers(solution.mixture)
         if limits and excess_of(mixture, **limits) > max(excess_of(solution.mixture, **limits), FEASIBLE):
             return Optimum(None, solution)  # a goal needs the least of shares

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.budget import advice
 from counterpoise._base.checks import check_mixture
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals, Ratio, Table
@@ -221,7 +222,10 @@ class ThresholdRules(NamedTuple):
                     raise
                 words = "meets them either" if error.proven else "that meets them was found either"
                 either = f"No mixture of rules {words}."
-                raise no_rule(ranked, problem, best_fixed(ranked, problem), [either], error) from error
+                explained = error.replace(nearest_bounds={}, joint_bounds={})  # which one rule may miss
+                with advice():
+                    explained = no_rule(ranked, problem, best_fixed(ranked, problem), [either], error)
+                raise explained from None
             choice = deciding_rules(ranked, problem, best)
         margins, proven = None, None
         if is_fixed and problem.confidence is not None and problem.goals:

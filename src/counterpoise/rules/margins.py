@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
+from counterpoise._base.budget import check_budget
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, GoalCheck, Rate
 from counterpoise.goals.binding import Views
@@ -397,6 +398,7 @@ def follow_targets(table: RuleTable, problem: MarginProblem) -> TargetPath:
     now, z, errors = problem.judge(table, shares)
     places, gained, most = now.best(TARGETS), np.zeros((TARGETS.size, random.size)), []
     for sums in table.resamples(N_RESAMPLES, np.random.default_rng(0), problem.persons):
+        check_budget()
         for values in table.values(table.shares(sums)):
             other = problem.slack(table, values) / errors
             again = problem.rank_values(values, other).best(TARGETS)

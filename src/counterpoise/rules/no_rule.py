@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from counterpoise._base.budget import advice
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.infeasible import SINGLE_RULE, bound_scale
 from counterpoise.goals.ranges import goal_range
@@ -53,8 +54,11 @@ def no_single_rule(
     """
     conflict = _conflict(goals if mixed is None else mixed.conflict, find)
     beyond = {} if mixed is None else mixed.nearest_bounds
-    bounds = {goal: _nearest_bound(goals, goal, find, beyond.get(goal, goal.bound)) for goal in conflict}
-    offered = {goal: bound for goal, bound in bounds.items() if bound is not None}
+    offered: dict[Goal, float] = {}
+    for goal in conflict:
+        with advice():
+            bound = _nearest_bound(goals, goal, find, beyond.get(goal, goal.bound))
+            offered |= {} if bound is None else {goal: bound}
     checks = () if nearest is None else nearest.answers.checks(goals, np.ones(1))
     missed = {one.goal: one.goal.bound + one.goal.sign * one.violation for one in checks if one.violation > 0}
     shows_all = all(goal.confidence is None for goal in goals)  # else rates alone do not show which bounds are met
@@ -85,8 +89,9 @@ def _conflict(goals: tuple[Goal, ...], find: Find) -> tuple[Goal, ...]:
     conflict = goals
     for goal in goals if len(goals) <= _MOST_GOALS else ():
         fewer = tuple(one for one in conflict if one is not goal)
-        if fewer and find(fewer) is None:
-            conflict = fewer
+        with advice():
+            if fewer and find(fewer) is None:
+                conflict = fewer
     return conflict
 
 

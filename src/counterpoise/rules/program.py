@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from counterpoise._base.budget import advice, check_budget
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import InfeasibleGoals, Rate, Ratio
 from counterpoise.rules.disparities import first_boxes
@@ -126,6 +127,7 @@ def generate_columns(search: Search, pool: Any, tol: float) -> tuple[Any, Any, f
     """Return the pool, the best mixture of it, and a lower bound over all rules, or raise ``NoMixture``."""
     lower = -np.inf
     for _ in range(_MAX_ROUNDS):
+        check_budget()
         try:
             solution = search.master(pool)
         except InfeasibleRows as error:
@@ -170,11 +172,20 @@ class Program(NamedTuple):
             return self.family.optimum(self, tol, rules)  # type: ignore[no-any-return]
         except NoMixture as error:
             if explains:
-                raise self._explain(error) from error.proof
+                raise self._explain(error) from None
             raise
 
     def _explain(self, error: NoMixture) -> InfeasibleGoals:
-        """Return which goals conflict."""
+        """Return which goals conflict, all that took part where time is spent."""
+        goals, proof = self.family.goals_of(self.limits), error.proof
+        members = goals.goals if proof is None else [goals.goals[place] for place in goals.conflicting(proof)]
+        least = InfeasibleGoals(members, np.nan, proven=error.proven and proof is not None)
+        with advice():
+            return self._explain_in_full(error)
+        return least
+
+    def _explain_in_full(self, error: NoMixture) -> InfeasibleGoals:
+        """Return the smallest conflict, with bounds that can be met."""
         if not self.spreads:
             return self.family.explain(self, error)  # type: ignore[no-any-return]
 

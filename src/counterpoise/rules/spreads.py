@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._base.budget import advice
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.ranges import goal_range
 from counterpoise.rules.goal_rows import GoalConstraints
@@ -40,8 +41,12 @@ def explain_spreads(program: Any, can_hold: Any, *, proven: bool) -> InfeasibleG
 
 def _offered(limits: Any, goals: GoalConstraints, places: list[int], can_hold: Any) -> dict[Goal, float]:
     """Return for each of some goals a bound at which all can be met, where there is one."""
-    nearest = {goals.goals[place]: _nearest(limits, goals, place, can_hold) for place in places}
-    return {goal: bound for goal, bound in nearest.items() if bound is not None}
+    offered: dict[Goal, float] = {}
+    for place in places:
+        with advice():
+            bound = _nearest(limits, goals, place, can_hold)
+            offered |= {} if bound is None else {goals.goals[place]: bound}
+    return offered
 
 
 def _some(limits: Any, goals: GoalConstraints, places: list[int]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from counterpoise._base.budget import advice, is_advice_cut
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows
 from counterpoise.goals.infeasible import NOT_OFFERED, Outcome, round_safely
 from counterpoise.goals.ranges import goal_range
@@ -18,7 +19,10 @@ from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import OF_FOLDS
 from counterpoise.rules.options import Proof
+from counterpoise.rules.program import NoMixture
 from counterpoise.theory.risks import CVaR
+
+CUT = "The search for bounds ended for lack of time: others may be met too."
 
 _NEARLY_CONSTANT = 0.1  # of the rows of other classes than the decision that most rows get: as few get another one
 _DIGITS = 3  # of a bound that leaves room for the confidence
@@ -38,6 +42,15 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     problem : Problem
     error : InfeasibleGoals
     """
+    with advice():
+        error = _by_cost(family, problem, error)
+    with advice():
+        error = _with_room(family, problem, error)
+    return error.replace(hints=[*error.hints, CUT]) if is_advice_cut() else error
+
+
+def _by_cost(family: Any, problem: Problem, error: InfeasibleGoals) -> InfeasibleGoals:
+    """Return the error with those ways out that are useful by their cost, with what the best decisions there do."""
     plain = _solved(family, problem._replace(objective=CVaR(1.0), keeps_default_threshold=False), None)
     single = {goal: way for way in error.ways_out for goal in way}
     if plain is None or not single:
@@ -50,8 +63,6 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
     useful = [goal for goal in order if not outcomes[goal].is_constant]
     joint: dict[Goal, float] = {}
     together: tuple[Outcome, ...] = ()
-    way: Way = {}
-    sure: Way = {}
     if not useful and error.joint_bounds:
         (way,) = error.replace(nearest_bounds={}).ways_out
         solution = _solved(family, problem, way)
@@ -70,9 +81,6 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
         hints.append(f"With {these} nearly everybody gets the same decision; no other one was found.")
     hints.append(f"Without goals the least error is {_outcome(family, problem, plain).error:.1%}.")
     hints += [_how_near(family, problem, goal, solved[goal]) for goal in offered[:1]]
-    if problem.confidence is not None and not all(goal.confidence for goal in problem.goals):
-        sure = _sure_way(family, problem, {goal: single[goal][goal] for goal in offered[:1]} or way, error.conflict)
-        hints.append(_with_confidence(problem.confidence, sure))
     nearest = {goal: _tightest(family, goal, solved[goal], error.nearest_bounds[goal]) for goal in offered}
     moves = [abs(bound - goal.bound) for goal, bound in nearest.items() if goal.confidence is None]
     return error.replace(
@@ -82,8 +90,15 @@ def with_outcomes(family: Any, problem: Problem, error: InfeasibleGoals) -> Infe
         held_by={goal: error.held_by[goal] for goal in offered if goal in error.held_by},
         hints=[hint for hint in hints if hint],
         outcomes=[outcomes[goal] for goal in offered] or together,
-        sure=sure,
     )
+
+
+def _with_room(family: Any, problem: Problem, error: InfeasibleGoals) -> InfeasibleGoals:
+    """Return the error with the bounds that the confidence needs, of the cheapest way out."""
+    if problem.confidence is None or not error.outcomes or all(goal.confidence for goal in problem.goals):
+        return error
+    sure = _sure_way(family, problem, error.ways_out[0], error.conflict)
+    return error.replace(sure=sure, hints=[*error.hints, _with_confidence(problem.confidence, sure)])
 
 
 def _tightest(family: Any, goal: Goal, solution: Any, bound: float) -> float:
@@ -100,8 +115,8 @@ def _solved(
 ) -> Any:
     """Return the best decisions with other bounds, or without goals; None where none are found after all."""
     goals = () if way is None else tuple(way.get(goal, goal) for goal in problem.goals)
-    with suppress(InfeasibleGoals, NoRows):
-        return family.solve(problem._replace(goals=goals, confidence=confidence))
+    with suppress(InfeasibleGoals, NoMixture, NoRows):
+        return family.solve(problem._replace(goals=goals, confidence=confidence, explains=False))
     return None
 
 
@@ -135,7 +150,12 @@ def _moved_until_sure(family: Any, problem: Problem, way: Way) -> Way:
     while errors and high <= most and (not found or high - low > _NEAR * high):
         moved = {goal: _moved(instead, high * errors[goal]) for goal, instead in way.items()}
         is_open = all(map(_can_fail, moved.values()))
-        if is_open and _is_sure(_solved(family, problem, moved, problem.confidence), problem.confidence):
+        solution = None
+        with advice():  # a bound that was found remains
+            solution = _solved(family, problem, moved, problem.confidence) if is_open else None
+        if is_advice_cut():
+            break
+        if _is_sure(solution, problem.confidence):
             found, most = moved, high
         else:
             low = high

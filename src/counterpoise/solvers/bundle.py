@@ -26,6 +26,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from counterpoise._base.budget import check_budget
 from counterpoise._base.checks import check_choice, check_count, check_positive, check_vector
 from counterpoise._base.types import ArrayLike, FloatArray
 from counterpoise.solvers.linear_program import CuttingPlanes, MixtureSolution, ModelMinimum, Progress, power_of_two
@@ -244,6 +245,7 @@ def maximize_concave(
     for offset, slope in zip(*cuts, strict=True) if cuts is not None else ():
         model.planes.add(-slope / model.unit, -float(offset) / model.unit)
     while True:
+        check_budget()
         model.add(point, answer)
         n_misses += answer.upper - answer.lower > (1 + _MULTIPLIER_ROUNDING) * accuracy
         top = model.planes.minimize()

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from counterpoise._base.budget import check_budget
+
 _MOST = 5000  # intervals that are examined
 _NARROW = 1e-7  # part of its first width below which an interval is not halved
 
@@ -93,6 +95,7 @@ def minimize_over_box(
     open_boxes: list[tuple[float, int, Box]] = [(-np.inf, next(numbers), one) for one in (*first, box)]
     value, found, settled, n_examined = np.inf, None, np.inf, 0  # settled: the least bound of boxes that stay whole
     while open_boxes and open_boxes[0][0] < value - tol and n_examined < most:
+        check_budget()
         least, _, own = heappop(open_boxes)
         result = examine(own, value)
         n_examined += 1

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.budget import check_budget
 from counterpoise._base.types import BoolArray, FloatArray
 
 # Constraints hold up to this part of their scale: what is less is rounding, for every solver, search and certificate.
@@ -222,6 +223,7 @@ class HotProgram:
         if within is not None:
             rows = np.arange(within[0].size, dtype=np.int32)
             self._lp.changeRowsBounds(rows.size, rows, *within)
+        check_budget()
         self._lp.run()
         solution = self._lp.getSolution()
         if self._lp.getModelStatus() != self._optimal or not solution.dual_valid:
@@ -329,6 +331,7 @@ class CuttingPlanes:
         # Minimize the largest violation; its multipliers prove infeasibility where it is more than rounding.
         for row, bound in zip(self.rows, self.bounds.tolist(), strict=True):
             self._lp.addRow(-np.inf, bound, size + 1, self._columns, np.append(row, -1.0))
+        check_budget()
         self._lp.run()
         solution = self._lp.getSolution()
         self.inside = self.clean(np.array(solution.col_value)[:-1])

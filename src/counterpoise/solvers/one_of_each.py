@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
+from counterpoise._base.budget import check_budget
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.solvers._pair_kernels import best_pair
 
@@ -22,7 +23,9 @@ _MAX_ROUNDS = 60  # of the linear program that finds prices; each adds an option
 _CLOSED = 1e-10  # gap at which prices are good enough, in parts of the largest value
 _KEPT = 1e-9  # violation that is none
 _LARGEST_PRICE = 1e4  # of a limit, in parts of the objective
-_MOST_MERGED = 1 << 20  # choices of some of the lists that are kept beside each other
+_MOST_AT_ONCE = 5_000_000  # pairs that are tried between two looks at the time
+_MOST_MERGED = 1 << 20  # choices of some of the lists that are kept beside each other, ...
+_MERGED = 64  # ... and how many pairs may then be tried for each of them, at least
 
 
 class OneOfEach(NamedTuple):
@@ -169,9 +172,10 @@ class _ChoiceSearch:
         self.take(cheapest, floor=floor, to_violation=to_violation)
         lost = np.inf  # the least bound of the pairs that are not tried
         while len(lists) > 2:  # noqa: PLR2004 - the last two are tried in pairs
+            check_budget()
             slack = self._best(to_violation=to_violation) - floor
             lists.sort(key=lambda one: one.n_within(slack))
-            join, above = lists[0].join(lists[1], slack)
+            join, above = lists[0].join(lists[1], slack, min(_MOST_MERGED, looks // _MERGED))
             lists, lost = [join, *lists[2:]], min(lost, floor + above)
         if len(lists) == 1:
             self.take(lists[0], floor=floor, to_violation=to_violation)
@@ -200,26 +204,35 @@ class _ChoiceSearch:
         if other is None:  # the one choice of no list
             nowhere = np.zeros((len(self.options), 1), np.int64)
             other = _Choices(np.zeros((self.constants.size, 1)), nowhere, np.zeros(1))
-        row, column, violation, value, stop = best_pair(
-            np.ascontiguousarray(one.sums.T),
-            np.ascontiguousarray(other.sums.T),
-            one.bounds,
-            other.bounds,
-            np.ascontiguousarray(one.places),
-            np.ascontiguousarray(other.places),
-            np.array(self.ordered, dtype=np.int64).reshape(-1, 2),
-            self.constants,
-            self.bounds,
-            self.violation,
-            self.value,
-            floor,
-            looks,
-            to_violation,
-        )
-        if row >= 0:
-            self.places = one.places[:, row] + other.places[:, column]
-            self.violation, self.value, self.is_improved = violation, value, True
-        return floor + float(one.bounds[stop]) if stop >= 0 else np.inf
+        sums, places = np.ascontiguousarray(one.sums.T), np.ascontiguousarray(one.places.T)
+        other_sums, other_places = np.ascontiguousarray(other.sums.T), np.ascontiguousarray(other.places)
+        ordered = np.array(self.ordered, dtype=np.int64).reshape(-1, 2)
+        at_once, first = max(_MOST_AT_ONCE, other.bounds.size), 0
+        while looks > 0:
+            check_budget()
+            row, column, violation, value, stop = best_pair(
+                sums[first:],
+                other_sums,
+                one.bounds[first:],
+                other.bounds,
+                np.ascontiguousarray(places[first:].T),
+                other_places,
+                ordered,
+                self.constants,
+                self.bounds,
+                self.violation,
+                self.value,
+                floor,
+                min(looks, at_once),
+                to_violation,
+            )
+            if row >= 0:
+                self.places = one.places[:, first + row] + other.places[:, column]
+                self.violation, self.value, self.is_improved = violation, value, True
+            if stop < 0:
+                return np.inf
+            first, looks = first + stop, looks - at_once
+        return floor + float(one.bounds[first])
 
     def prices(self, *, to_violation: bool) -> tuple[FloatArray, float]:
         """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights give.
@@ -240,6 +253,7 @@ class _ChoiceSearch:
         best = -np.inf, weights
         rows: list[FloatArray] = []
         for _ in range(_MAX_ROUNDS):
+            check_budget()
             least = 0.0
             for place, own in enumerate(self.options):
                 costs = weights @ own
@@ -268,12 +282,12 @@ class _Choices(NamedTuple):
     def n_within(self, slack: float) -> int:
         return int(np.searchsorted(self.bounds, slack, side="right"))
 
-    def join(self, other: "_Choices", slack: float) -> tuple["_Choices", float]:
-        """Return the pairs of both within the slack, and the least bound of those that were too many to keep."""
+    def join(self, other: "_Choices", slack: float, most: int) -> tuple["_Choices", float]:
+        """Return the pairs of both within the slack, and the least bound of those beyond the most to keep."""
         n_own, above = max(self.n_within(slack), 1), np.inf
         counts = np.maximum(np.searchsorted(other.bounds, slack - self.bounds[:n_own], side="right"), 1)
-        if counts.sum() > _MOST_MERGED:  # keep a square of the lowest ones
-            side = int(_MOST_MERGED**0.5)
+        if counts.sum() > most:  # keep a square of the lowest ones
+            side = max(int(most**0.5), 1)
             above = min(float(one.bounds[side]) if one.bounds.size > side else np.inf for one in (self, other))
             n_own = min(n_own, side)
             counts = np.minimum(counts[:n_own], side)

@@ -3,7 +3,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_PINS = 3;
 const AT_ONCE = ["people", "summary", "rates", "scores", "mixture"], LATER = ["curve", "frontier", "segments"]; // panels
-const COMPUTED = "being computed", OUTDATED = "from the last setting that could be met";
+const COMPUTED = "being computed", OUTDATED = "from the last setting that could be met", LAST = "the last rule, until one is found for this setting";
 const LEAST_ALPHA = 0.01, USUAL_CONFIDENCE = 0.9;
 
 // ---------------------------------------------------------------- small helpers
@@ -269,7 +269,7 @@ class Explorer {
   take(answer) {
     if (answer.seq < this.answered) return; // an old answer never overwrites a newer one
     this.answered = answer.seq;
-    if (answer.kind === "answer" && this.isStart(answer.setting)) this.fitted = answer;
+    if (answer.kind === "answer" && !answer.is_last && this.isStart(answer.setting)) this.fitted = answer;
     if (!this.isRestoringPin) this.isLinkAccepted = true;
     if (this.isRestoringPin) { this.restored(answer.kind === "answer" ? answer : null); return; }
     if (answer.setting.goals.length === this.setting.goals.length) { // a link may leave the bound to the text of a goal
@@ -364,8 +364,8 @@ class Explorer {
     const pin = this.restoring?.[0];
     this.isRestoringPin = Boolean(pin);
     const setting = plain(pin ?? this.setting), keepsMargins = setting.confidence !== null && !this.transport.grid;
-    // margins take a while: first the page shows a setting with the last ones
-    const isPreview = !pin && keepsMargins && !same(setting, this.sent);
+    // the exact answer may take a while: the first one comes at once, with the last margins
+    const isPreview = !pin && !this.transport.grid && !same(setting, this.sent);
     const exact = pin ? true : this.pending.exact && !isPreview;
     if (!pin) this.pending = isPreview && this.pending.exact ? this.pending : null;
     this.inputs.set(this.seq + 1, this.since);
@@ -1020,7 +1020,7 @@ class Explorer {
   paintHistory() {
     this.buttons.undo.disabled = this.undoStack.length < 2;
     this.buttons.redo.disabled = !this.redoStack.length;
-    this.buttons.pin.disabled = this.pins.length >= MOST_PINS || Boolean(this.conflict);
+    this.buttons.pin.disabled = this.pins.length >= MOST_PINS || Boolean(this.conflict || this.answer?.is_last);
   }
 
   paintControls() {
@@ -1048,8 +1048,8 @@ class Explorer {
     this.paintViews();
     this.paintPins();
     this.paintHistory();
-    for (const name of AT_ONCE) this.note(name, "");
-    this.say("");
+    for (const name of AT_ONCE) this.note(name, this.answer.is_last ? LAST : "");
+    this.say(this.answer.is_last ? "The page shows the last rule that was found, and what it does about these goals, until there is one for this setting." : "");
   }
 
   paintViews() { // only what is seen
@@ -1169,7 +1169,7 @@ class Explorer {
     const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
     this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
       line_(names[name], one.mean, one.tail), line_(`plain, ${names[name]}`, one.plain_mean, one.plain_tail)])),
-      el("p", {}, `${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible${!margins ? "" : margins.is_kept ? " with the last margins" : " without margins"}.`),
+      this.answer.is_last ? "" : el("p", {}, `${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible${!margins ? "" : margins.is_kept ? " with the last margins" : " without margins"}.`),
       el("p", { class: "muted" }, `Plain is the first model alone, with its usual threshold. ${this.hello.draws ? "Losses, rates and verdicts are expectations over the draws. " : ""}${this.answer.note || ""}`));
   }
 

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from counterpoise._base.budget import check_budget
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.rules.choosing import Problem, value_of
 from counterpoise.rules.class_scores.family import ClassFamily, Tier, mean_program, tier_rule
@@ -73,6 +74,7 @@ def find_class_candidates(
     rules = _at_prices(program, tier, best, plain.multipliers)
     n_rows = sum(len(part) for part in scores.codes.values())
     for moves in (*_MOVES, None):  # from far apart to near the rules of little cost and risk
+        check_budget()
         rules = rules[: max(_LEAST_RULES, _MOST_ANSWERS // max(n_rows, 1))]
         table = inside.table(as_rules(scores, rules))
         now = inside.rank(table)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from counterpoise._base.budget import advice, check_budget
 from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.infeasible import round_safely
@@ -24,7 +25,7 @@ from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_ru
 from counterpoise.rules.class_scores.table import CalibratedScores, no_calibration
 from counterpoise.rules.goal_rows import TRAIN, GoalConstraints
 from counterpoise.rules.no_rule import no_single_rule
-from counterpoise.rules.program import TOL, Choice, choose, with_budget
+from counterpoise.rules.program import TOL, Choice, NoMixture, choose, with_budget
 from counterpoise.theory.risks import Risk, WorstGroup
 
 # Above this tail it is better to share rows among more than two classes: 0.95 against 0.98 on 26 classes, alpha 0.1.
@@ -42,7 +43,10 @@ def choose_class_rules(scores: CalibratedScores, problem: Problem) -> Choice:
     except InfeasibleGoals as error:
         if scores.mass.size * scores.shape[1] ** 2 > _MOST_TRIED:
             raise
-        raise _with_met_bounds(scores, problem, error) from error
+        explained = error.replace(nearest_bounds={}, joint_bounds={})  # which a search may miss
+        with advice():
+            explained = _with_met_bounds(scores, problem, error)
+        raise explained from None
 
 
 def _with_met_bounds(scores: CalibratedScores, problem: Problem, error: InfeasibleGoals) -> InfeasibleGoals:
@@ -176,6 +180,7 @@ def search_fixed(
         try_rules([tier_rule(program, model, tier, one) for one in benefits])
         at = prices
         for step in range(_N_STEPS):
+            check_budget()
             benefits_at = tier.benefits - np.tensordot(at, limits.tensors, axes=1)
             rows = try_rules([tier_rule(program, model, tier, benefits_at)])
             assert rows is not None  # noqa: S101 - there are limits
@@ -190,6 +195,8 @@ def as_fixed(scores: CalibratedScores, problem: Problem, best: Choice) -> Choice
     rule, violation = search_fixed(scores, problem, best.rules, best.multipliers)
     if violation <= 0:
         return best.only(rule, value_of(scores.predictions_of([rule]), problem, np.ones(1)))
+    if not problem.explains:
+        raise NoMixture(None, [rule], proven=False)
 
     def find(goals: tuple[Goal, ...]) -> PoolPredictions | None:
         other, other_violation = search_fixed(

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from counterpoise._base.budget import check_budget
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio
 from counterpoise.goals.advice import explain
@@ -647,6 +648,7 @@ def _follow_prices(program: Program, pool: Columns, model: int) -> Columns:
     for tier in {one.level: one for one in tiers if one.level in _FOLLOWED}.values():
         prices = np.zeros(sizes.size)
         for step in range(1, _N_STEPS + 1):
+            check_budget()
             benefits = tier.benefits - np.tensordot(prices, limits.tensors, axes=1)
             one = Columns.of(program, [tier_rule(program, model, tier, benefits)])
             pool = pool.join(one)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from counterpoise._base.budget import check_budget
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.rules.choosing import Problem, value_of
 from counterpoise.rules.goal_rows import points, whole_box, with_boxes
@@ -86,6 +87,7 @@ def find_candidates(
     edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
     smooth = _smoothed(ranked, losses)
     for _ in range(2):  # all over, and then near the rules of little cost and risk
+        check_budget()
         rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
         moved = ranked.as_decided(rules)
         moved = None if moved is rules else as_rules(ranked, moved)

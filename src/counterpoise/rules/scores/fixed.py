@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from counterpoise._base.budget import check_budget
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
@@ -21,7 +22,7 @@ from counterpoise.rules.disparities import first_boxes
 from counterpoise.rules.goal_rows import TRAIN, whole_box
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.options import Groups
-from counterpoise.rules.program import Choice, Program, build_objective, with_budget
+from counterpoise.rules.program import Choice, NoMixture, Program, build_objective, with_budget
 from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
 from counterpoise.rules.scores.family import CutFamily, group_limits, with_least_mean
 from counterpoise.rules.scores.sums import RuleLimits, Sums, as_sums, cheapest_rules
@@ -32,7 +33,8 @@ from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
 from counterpoise.theory.risks import Risk, WorstGroup
 
 _GRID, _LEAST_GRID = 256, 32  # cuts of a group that are examined together, for two groups and for many
-_N_STARTS, _N_REFINED = 12, 3  # starts whose pairs are exchanged, and starts that are refined at the end
+_N_STARTS, _FEW_STARTS = 12, 4  # starts whose pairs are exchanged, to find the best rule and bounds to offer ...
+_N_REFINED = 3  # ... and starts that are refined at the end
 _SAME = 1e-12  # violations and losses nearer than this are equal, in parts of the sizes of goals and objective
 _MOST_LOOKS = 200_000_000  # pairs of thresholds that are examined to find the best rule ...
 _FEW_LOOKS = 1_000_000  # ... and to find bounds that could be met instead
@@ -79,6 +81,8 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choi
             return best
         check_one_rule(problem.objective)
         best_rule = search_fixed(ranked, problem, best.rules, best.mixture, best.multipliers)
+        if best_rule.violation > 0 and not problem.explains:
+            raise NoMixture(None, best_rule.rule, proven=best_rule.is_proven)
         if best_rule.violation > 0:
             mixed = f"A mixture of rules meets the goals, with an objective of {best.value:.4g}: set decision='sticky'."
             raise no_rule(ranked, problem, best_rule, [mixed])
@@ -335,7 +339,8 @@ def _best_of_model(space: RuleSpace, edges: list[IntArray], starts: list[IntArra
     promising = distinct[np.lexsort((objective, violation))]
     # With two edges all pairs are examined from any start, so one start is enough.
     needs_start = len(edges) > 2 and effort.exchanges  # noqa: PLR2004
-    start = _best_start(space, edges, list(promising[:_N_STARTS])) if needs_start else promising[0]
+    n_starts = _N_STARTS if effort.max_looks > _FEW_LOOKS else _FEW_STARTS
+    start = _best_start(space, edges, list(promising[:n_starts])) if needs_start else promising[0]
     best = choose_one_of_each(
         [space.sums.added[:, own] for own in edges],
         space.bounds + space.tolerance,
@@ -388,6 +393,7 @@ def _improve(space: RuleSpace, cuts: list[IntArray], start: IntArray) -> tuple[t
     while before is None or _round_key(key) < before:
         before = _round_key(key)
         for pair in pairs:
+            check_budget()
             within = [
                 cuts[edge] if space.partner(edge) in pair else space.beside(edge, cuts[edge], point) for edge in pair
             ]
