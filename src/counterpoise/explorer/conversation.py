@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise import persist
-from counterpoise._base.budget import Budget, OutOfTime, within
+from counterpoise._base.budget import Budget, OutOfTime, check_budget, within
 from counterpoise._base.text import load_json, short
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.disclosure import amounts_of, values_of
@@ -122,8 +122,10 @@ class Job:
 
     def step(self) -> bool:
         """Take a step, and return whether there are more; the last value is sent."""
-        with within(self.budget):
-            reply = None if self.budget.is_spent else next(self.steps, "")
+        reply: str | None = ""
+        with suppress(OutOfTime), within(self.budget):
+            check_budget()
+            reply = next(self.steps, "")
         self.is_done = self.budget.is_spent or reply is not None
         if reply and not self.budget.is_spent:
             self.send(reply)
@@ -396,8 +398,8 @@ class Conversation:
         try:
             for words in self._steps(message):
                 yield None if words is None else as_json(words)
-        except OutOfTime:  # it was cancelled
-            return
+        except OutOfTime:  # of a job that was cancelled
+            raise
         except (ValueError, TypeError, OSError) as error:  # whose cause is known
             yield refusal(message.seq, error)
         except Exception:  # what nobody foresaw must not end the server

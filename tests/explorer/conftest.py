@@ -1,0 +1,11 @@
+"""A fixture of all tests of the explorer."""
+
+import pytest
+
+from counterpoise.explorer import session
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """Let first answers take their time: a busy machine would answer with the last rule."""
+    monkeypatch.setattr(session, "_FIRST_SECONDS", 600.0)
