@@ -11,7 +11,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_val_predict,
+)
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -133,6 +140,17 @@ def test_by_default_the_models_of_five_folds_decide_by_their_mean_log_odds(n_row
     odds = np.mean([one.decision_function(rows) for one in average.models], axis=0)
     np.testing.assert_allclose(model.predict_proba(rows)[:, 1], 1 / (1 + np.exp(-odds)))
     np.testing.assert_allclose(model.decision_function(rows), odds, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "n_rows", "cv", "n_fits"),
+    [(0.9, 60, "auto", 15), (None, 60, "auto", 5), (0.9, 3000, "auto", 5), (0.9, 60, TimeSeriesSplit(2), 3)],
+)
+def test_margins_of_few_rows_train_two_more_models_of_each_fold(confidence, n_rows, cv, n_fits):
+    rows = np.linspace(0, 1, n_rows)[:, None]
+    Counted.n_fits = 0
+    cp.GoalClassifier(Counted(), confidence=confidence, cv=cv, random_state=0).fit(rows, np.arange(n_rows) % 2)
+    assert Counted.n_fits == n_fits
 
 
 def test_models_whose_probabilities_reach_zero_or_one_are_trained_once_more():

@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, TimeSeriesSplit
+from sklearn.svm import SVC
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, Table, as_goals
@@ -321,3 +322,42 @@ def test_the_rows_that_would_be_enough_are_a_range_that_mostly_holds_the_truth()
         ranges += [[float((end or "inf").replace(",", "")) for end in one.groups()] for one in found if one]
     assert len(ranges) >= 8
     assert np.mean([low <= 4000 <= high for low, high in ranges]) >= 0.5
+
+
+def many_columns(n_rows, seed):
+    """Return 120 columns of normal numbers, five of which matter, and labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 120))
+    return X, (rng.random(n_rows) < 1 / (1 + np.exp(-X[:, :5].sum(axis=1)))).astype(int)
+
+
+def test_a_model_that_interpolates_keeps_no_confidence_where_more_rows_spread_its_scores():
+    X, y = many_columns(300, 0)
+    interpolating = cp.GoalClassifier(SVC(C=1e3, kernel="linear"), goals="recall >= 0.9", random_state=0)
+    with pytest.warns(ConfidenceNotReached, match=r"moves recall >= 0\.9 by about 0\.\d+ towards its bound.*X_val"):
+        interpolating.fit(X, y)
+    (margin,) = interpolating.margins_
+    assert interpolating.confidence_ is None
+    assert margin.has_large_shift
+    assert margin.expected[0] < margin.value - margin.shift
+    assert f"{margin.shift:.4g} nearer to the bound" in str(margin)
+    chosen_elsewhere = interpolating.fit(X, y, X_val=(other := many_columns(300, 1))[0], y_val=other[1])
+    assert chosen_elsewhere.confidence_ == 0.9
+    assert chosen_elsewhere.margins_[0].shift == 0
+
+
+@pytest.mark.parametrize("goal", ["recall >= 0.9", "false_positive_rate <= 0.2"])
+def test_a_regularised_model_keeps_its_confidence_with_few_rows(goal):
+    model = cp.GoalClassifier(LogisticRegression(C=0.01), goals=goal, random_state=0).fit(*many_columns(300, 0))
+    assert model.confidence_ == 0.9
+    assert not model.margins_[0].has_large_shift
+
+
+def test_a_mean_of_models_that_agree_little_is_narrower_and_takes_a_larger_margin_far_from_the_middle():
+    X, y = many_columns(300, 0)
+    unsure = cp.GoalClassifier(LogisticRegression(), goals="selection_rate >= 0.2", objective="false_positive_rate")
+    (margin,) = unsure.set_params(random_state=0).fit(X, y).margins_
+    assert margin.shift > 0
+    assert margin.value - margin.shift > 0.2
+    (inside,) = unsure.rebalance(goals="selection_rate <= 0.2", objective="false_negative_rate").margins_
+    assert inside.shift == 0

@@ -48,7 +48,8 @@ _PAIR = 2  # of rows
 _PARTS = 4
 MOST_MEASURED = 3000  # rows
 _MIDDLE = 0.16, 0.84  # quantiles of scores: a standard deviation on both sides
-_EXTRAPOLATED = 2.0  # times what three quarters of the rows changed, for what all of them will
+_LEAST_SHARED = 0.01  # of the variance of scores
+_EXTRAPOLATED = 10.0  # times the part of the rows that is left: by one over the number of rows it would be 3
 _LEAST = 2.0**-60  # a probability below this counts as this: its logarithm stays finite
 
 
@@ -107,7 +108,8 @@ class Training(NamedTuple):
                 for place, fewer in enumerate(self._scores_of_fewer_rows(config, folds)):
                     as_line = log_odds if hasattr(results[place][0], "predict_proba") else np.asarray
                     n_averaged = len(splits) if list(self.models)[place] in models else None
-                    spreads[place] = spread_of_decider(as_line(scores[0][:, place]), as_line(fewer), n_averaged)
+                    left = 1.0 - sum(outside.size for outside, _ in splits) / (len(splits) * self.rows.size)
+                    spreads[place] = spread_of_decider(as_line(scores[0][:, place]), as_line(fewer), n_averaged, left)
         every, seed = (self.rows, None), next(seeds)
         titles = [title for title in self.models if title not in models]
         last = [(self, config, title, every, seed, "all rows", rounds.get(title, 0)) for title in titles]
@@ -125,14 +127,16 @@ class Training(NamedTuple):
         tasks, n_models = [], len(self.models)
         for (outside, inside), seed, name in folds:
             persons, labels = None if self.persons is None else self.persons[outside], self.labels[outside]
-            if np.unique(labels, return_counts=True)[1].min() < _PARTS:
+            try:
+                quarters = splits_of(_PARTS, labels, seed, persons)[:_PAIR]
+            except ValueError:  # a class has too few rows
                 return
-            for kept, _ in splits_of(_PARTS, labels, seed, persons)[:_PAIR]:
+            for kept, _ in quarters:
                 split = outside[kept], inside
                 tasks += [(self, config, title, split, seed, f"{name}, fewer rows") for title in self.models]
         try:
             results = in_threads(_train_one, tasks, self.n_jobs)
-        except ValueError:
+        except ValueError:  # of a model, as of QuadraticDiscriminantAnalysis with fewer rows of a class than columns
             return
         for place in range(n_models):
             scores = np.full((self.labels.size, _PAIR), np.nan)
@@ -142,7 +146,7 @@ class Training(NamedTuple):
             yield scores
 
 
-def spread_of_decider(scores: FloatArray, fewer: FloatArray, n_folds: int | None) -> float:
+def spread_of_decider(scores: FloatArray, fewer: FloatArray, n_folds: int | None, left: float) -> float:
     """Return how many times as far scores of the deciding model lie from their middle as those of folds, on new rows.
 
     Parameters
@@ -153,29 +157,33 @@ def spread_of_decider(scores: FloatArray, fewer: FloatArray, n_folds: int | None
         By two models each that were trained on different three quarters of the rows outside of the fold.
     n_folds : int or None
         How many models decide by their mean; None: a model of all rows does.
+    left : float
+        The part of the rows that the models of the folds lack.
 
     Notes
     -----
     The mean of several models is narrower than each, the more so the less they have in common: as much as two models of
     fewer rows. The scores of a model of all rows are wider, or narrower, by what more rows change. This is
-    extrapolated, and models that interpolate change faster the more rows they have: so it is taken twice.
+    extrapolated by one over the number of rows, and three times as far, because models that interpolate change faster
+    the more rows they have. Where they are not wider, at most what models have in common is left.
 
     Examples
     --------
     >>> import numpy as np
     >>> from counterpoise.classifiers.folds import spread_of_decider
     >>> fewer = np.random.default_rng(0).normal(size=(1000, 2))  # two models that have nothing in common
-    >>> round(spread_of_decider(fewer[:, 0], fewer, n_folds=5), 1)
+    >>> round(spread_of_decider(fewer[:, 0], fewer, n_folds=5, left=0.2), 1)
     0.4
     """
     is_scored = np.isfinite(scores)
     both, width, single = fewer[is_scored], _width(scores[is_scored]), _width(fewer[is_scored].ravel())
     if min(width, single) <= 0:
         return 1.0
-    if n_folds is None:
-        return (width / single) ** _EXTRAPOLATED
-    correlation = np.clip(2.0 * (_width(both.mean(axis=1)) / single) ** 2 - 1.0, 0.0, 1.0)
-    return float(np.sqrt((1.0 + (n_folds - 1.0) * correlation) / n_folds))
+    correlation = np.clip(2.0 * (_width(both.mean(axis=1)) / single) ** 2 - 1.0, _LEAST_SHARED, 1.0)
+    if n_folds is not None:
+        return float(np.sqrt((1.0 + (n_folds - 1.0) * correlation) / n_folds))
+    extrapolated = float((width / single) ** (_EXTRAPOLATED * left))
+    return extrapolated if extrapolated > 1.0 else min(extrapolated, float(np.sqrt(correlation)))
 
 
 def _width(scores: FloatArray) -> float:

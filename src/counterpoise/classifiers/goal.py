@@ -125,8 +125,9 @@ class GoalClassifier(MixtureBase):
     probability_ : float or None
         Where the confidence was not reached: about how likely all goals hold together on new rows.
     margins_ : tuple of Margin
-        For each goal ``bound``, ``value`` (that is aimed at), ``standard_error``, ``optimism`` and ``cost``, and why
-        it has no margin; empty without a confidence.
+        For each goal ``bound``, ``value`` (that is aimed at), ``standard_error``, ``optimism``, ``cost`` and ``shift``
+        (by how much nearer to the bound the deciding model is than the models of folds, as measured with fewer than
+        3,000 rows), and why it has no margin; empty without a confidence.
     proof_ : GoalProof or None
         With ``Proof``: whether the goals are proven (``is_proven``), the number of test rows, the values of the goals
         on these, and where nothing is proven about how many rows that would take.
