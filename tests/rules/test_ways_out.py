@@ -68,7 +68,7 @@ def test_a_search_for_bounds_is_named_in_the_progress_of_a_fit():
     told = []
     with report_progress_to(lambda progress: told.append(progress.part)):
         refuse(["recall >= 0.8", "positive_rate <= 0.3"])
-    assert told == ["no rule meets the goals; searching for bounds that can be met"]
+    assert told.count("no rule meets the goals; searching for bounds that can be met") == 1
 
 
 def test_ways_out_come_by_their_cost_with_what_decisions_do_there():

@@ -179,10 +179,10 @@ class Program(NamedTuple):
         """Return which goals conflict, all that took part where time is spent."""
         goals, proof = self.family.goals_of(self.limits), error.proof
         members = goals.goals if proof is None else [goals.goals[place] for place in goals.conflicting(proof)]
-        least = InfeasibleGoals(members, np.nan, proven=error.proven and proof is not None)
+        explained = InfeasibleGoals(members, np.nan, proven=error.proven and proof is not None)
         with advice():
-            return self._explain_in_full(error)
-        return least
+            explained = self._explain_in_full(error)
+        return explained  # noqa: RET504 - where time is spent, the first one
 
     def _explain_in_full(self, error: NoMixture) -> InfeasibleGoals:
         """Return the smallest conflict, with bounds that can be met."""
