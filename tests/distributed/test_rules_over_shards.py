@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from engines import COUNTS, cut, opened
 
-from counterpoise import Deferral, GoalClassifier
+from counterpoise import GoalClassifier
 from counterpoise.distributed.fitting import mix_over
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.rules.cautions import ConfidenceNotReached
@@ -107,11 +107,6 @@ def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_
 def test_goals_that_no_rules_meet_say_so():
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
         _chosen("threads", 2, FEW[:, None], alpha=1.0, goals=["recall >= 0.99", "positive_rate <= 0.1"])
-
-
-def test_deferral_is_refused_over_shards():
-    with pytest.raises(ValueError, match=r"deferral=Deferral\(cost=0\.2.* is not supported over shards"):
-        _chosen("threads", 2, FEW[:, None], alpha=1.0, deferral=Deferral(0.2))
 
 
 @pytest.mark.slow

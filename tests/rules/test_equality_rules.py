@@ -37,13 +37,3 @@ def test_a_proof_tests_an_equality_on_both_sides():
     model.fit(X, y)
     assert model.proof_.is_proven
     assert model.proof_.values[0] < 0.1
-
-
-def test_rules_of_several_classes_meet_an_equality():
-    X, y = rows(1500, 3)
-    model = cp.GoalClassifier(LogisticRegression(), goals="positive_rate(of=1) == 0.3 +- 0.02", confidence=None).fit(
-        X, y
-    )
-    (check,) = model.check_goals()
-    assert check.holds
-    assert check.value <= 0.02 + 1e-9
