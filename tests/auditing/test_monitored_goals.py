@@ -89,6 +89,7 @@ RANGES = {
 }
 
 
+@pytest.mark.slow
 def test_the_ends_of_intervals_are_values_that_a_goal_can_have():
     rng = np.random.default_rng(0)
     for number in range(8):

@@ -71,6 +71,7 @@ def any_goal(draw):
         return positive_rate(TRAIN) >= 0.5
 
 
+@pytest.mark.slow
 @given(any_goal())
 def test_goals_survive_printing_parsing_pickling_and_copying(goal):
     pickled = pickle.loads(pickle.dumps(goal))  # noqa: S301 - our own bytes

@@ -177,6 +177,7 @@ def test_one_group_in_every_stratum_is_refused_and_cannot_be_audited():
     assert row.verdict == "undecided"
 
 
+@pytest.mark.slow
 def test_too_many_strata_are_refused_unless_they_are_averaged():
     rng = np.random.default_rng(0)
     columns = {"sex": rng.choice(list("FMX"), 9000), "job": rng.integers(0, 330, 9000)}
