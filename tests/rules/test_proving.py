@@ -268,3 +268,7 @@ def test_violations_are_as_rare_as_promised(goals: list[str]) -> None:
             missed += not all(goal.evaluate(decisions, table).holds for goal in decided.goals_)
     assert proven >= 3
     assert missed / 20 <= 0.2 + 2 * np.sqrt(0.2 * 0.8 / 20)
+
+
+def test_goals_that_can_hardly_be_met_have_no_number_of_rows_for_a_proof():
+    assert rows_for_proof(1e-200, 0.9, n_goals=1, n_rows=10) is None

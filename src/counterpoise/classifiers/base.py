@@ -547,6 +547,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     ) -> list[GoalCheck]:
         """Check the goals in expectation over the draws, on the selection rows of ``fit`` or on other rows.
 
+        If models were trained in folds, each selection row is decided by the model that has not seen it. ``predict``
+        uses the deciding model, which has, so a count of its decisions on the same rows differs. On other rows, passed
+        as ``X`` and ``y``, both are the same.
+
         Parameters
         ----------
         X, y, sample_weight, sensitive_features, baseline, datasets

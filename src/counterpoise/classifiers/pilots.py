@@ -24,7 +24,10 @@ from counterpoise.rules.class_scores.candidates import find_class_candidates
 from counterpoise.rules.class_scores.choosing import as_fixed, choose_class_rules
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import Candidates
+from counterpoise.rules.program import choose
 from counterpoise.rules.scores.candidates import find_candidates
+from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.scores.fixed import deciding_rules
 from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
 
 # Neighbours on each side, in parts of the number of rows of a class and group to the power 0.8, as for densities.
@@ -145,7 +148,7 @@ class Pilot(NamedTuple):
         fine = spread_rows(known, codes, -(-_FINE // n_pilot))._replace(has_fold_scores=in_folds)
         train = fine.answers.tables[TRAIN]
         ranked = rank(fine, find_groups(problem.by, train))
-        plain = ranked.as_cuts(model.rules_)
+        plain = deciding_rules(ranked, problem, choose(CutFamily(ranked), problem)).rules
         return cls(
             problem,
             train.n_samples,

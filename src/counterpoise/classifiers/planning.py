@@ -148,7 +148,7 @@ class Plan:
             return []
         sentence = f"Even {last.rows:,} rows do not reach the confidence"
         if last.is_costly:
-            return [f"{sentence}: the margins would raise the objective by more than a quarter. Loosen a bound."]
+            return [f"{sentence}: the margins would raise the objective by more than margins may. Loosen a bound."]
         if last.limiting is None:
             return [f"{sentence}: no goal has a margin."]
         return [f"{sentence}: {last.limiting} limits it. The population nearly misses it. Loosen its bound."]
@@ -359,7 +359,8 @@ def _points(
         wide = {}
         if is_proof and pilot.has_thresholds:  # rules are traced from farther inside, in standard errors of few rows
             wide["targets"] = traced_targets((1.0 - share) / share) / np.sqrt(1.0 - share)
-        rules, candidates = pilot.find(row_factor=size / pilot.n_rows, **wide)
+        alone = {} if is_proof else {"confidence": confidence}
+        rules, candidates = pilot.find(row_factor=size / pilot.n_rows, **wide, **alone)
         path = follow_targets(candidates.table, candidates.problem)
         safe = path.safe_rule(confidence, np.inf if is_proof else candidates.most_cost)
         described = describe_margins(safe, pilot.checks(rules, safe.place))
@@ -381,7 +382,9 @@ def _points(
             without = unit * _slack_without(path, place, safe.target)
             aimed_at = one.bound - one.goal.sign * width
             margins.append(PlannedMargin(one.goal, aimed_at, width, error, audits, without=without))
-        points.append(PlanPoint(size, is_reached, tuple(margins), cost, described.limiting, described.is_costly))
+        points.append(
+            PlanPoint(size, is_reached, tuple(margins), cost, described.limiting, described.costly is not None)
+        )
     return tuple(points)
 
 

@@ -13,10 +13,11 @@ from counterpoise.goals.binding import Views
 from counterpoise.goals.bound_goals import check_contradictions, check_goal_data, check_goal_ranges, refuse_compared
 from counterpoise.goals.classes import is_positive_word
 from counterpoise.goals.expressions import terms_of
+from counterpoise.goals.rates import WorstRate
 from counterpoise.goals.terms import Pairs, Term
 from counterpoise.rules.choosing import Problem, groups_by
 from counterpoise.rules.goal_rows import TRAIN, Positive
-from counterpoise.rules.margins import OF_FOLDS, Margins
+from counterpoise.rules.margins import OF_FOLDS, Margins, two_digits
 from counterpoise.rules.options import Proof, as_groups
 from counterpoise.rules.proving import GoalProof
 from counterpoise.rules.scores.table import check_groups_of_twins, find_groups
@@ -30,6 +31,7 @@ _OF_BOTH_CLASSES = {
 }
 _NEARLY_ALL = 0.5  # part of the rows that may be deferred before a warning
 _FAR = 0.1  # part of the rows by which decisions may err more often than a model alone before a warning
+_USUAL_MIN_ROWS = 100  # of a group that a goal is about
 _IN_FILES = ' ("none" in a goals file and on the command line)'
 
 
@@ -188,10 +190,14 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None, *
     needed = ""
     if margins.rows_needed is not None:
         needed = f" If rates stay as here, {margins.rows_needed} would be enough."
-    if margins.is_costly:
+    if margins.costly is not None:
         needed = (
-            " Rules with a large enough margin are nearly trivial: they raise the objective by a quarter, or by 0.02."
+            f" A rule with large enough margins raises the objective by {margins.costly:.4g}. It was not taken: margins "
+            "may raise it by a quarter, or by 0.02, and by half of what a constant decision does."
         )
+    if margins.set_aside:
+        warn_caller(_left_out(margins, confidence), ConfidenceNotReached)
+        return
     shifted = next((margin for margin in margins.margins if margin.has_large_shift), None)
     if shifted is not None:  # which more rows of this kind do not cure as they cure chance
         needed = (
@@ -199,7 +205,7 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None, *
             f"moves {shifted.goal} by about {shifted.shift:.2g} towards its bound. Choose on other rows (X_val and "
             "y_val), or regularise the model."
         )
-    goal = "" if margins.limiting is None else f" The goal {margins.limiting} limits the confidence."
+    goal = f" The goal {margins.limiting} limits the confidence."
     folds = _other_folds(margins) if has_folds else ""
     warn_caller(
         f"The decisions meet the goals on the selection rows, but not with a confidence of {confidence} on new rows"
@@ -210,7 +216,25 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None, *
     )
 
 
+def _left_out(margins: Margins, confidence: float | None) -> str:
+    """Return for which rows there are no margins, and what would help."""
+    missing = "; ".join(f"{goal} has no margin, as {group}" for goal, group in margins.set_aside)
+    largest = max(group.n_rows for _, group in margins.set_aside)
+    least = max(_USUAL_MIN_ROWS, two_digits(largest + 1))
+    advice = "Relax the goal, or pass more of these rows"
+    if any(isinstance(goal.left, WorstRate) for goal, _ in margins.set_aside):
+        advice += f", or write min_rows={least} into goals over groups or classes, which leaves smaller ones out"
+    others = "" if margins.share is None else f" with a probability of about {margins.share:.2f}"
+    return (
+        f"Not all goals can have a margin for a confidence of {confidence}: {missing}. No rule within reach is far enough "
+        f"inside of the bound there. These rows meet it, but new rows may miss it. All other rows have a margin: their "
+        f"goals hold together on new rows{others}. {advice}."
+    )
+
+
 def _how_near(margins: Margins) -> str:
+    if margins.few_rows is not None:
+        return f", as {margins.few_rows}, or fewer that have most of the amounts or weights, which show too little"
     return "" if margins.share is None else f": they hold together with a probability of about {margins.share:.2f}"
 
 

@@ -15,7 +15,7 @@ one is, and nothing is promised. All of this is asymptotic.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,8 +80,19 @@ class RowsNeeded(NamedTuple):
     def __str__(self) -> str:
         if self.least is None:
             return "perhaps no number of selection rows"
-        most = "or many more" if self.most is None else f"to {self.most:,}"
-        return f"about {self.least:,} {most} selection rows"
+        most = " or many more" if self.most is None else f" to {self.most:,}" * (self.most > self.least)
+        return f"about {self.least:,}{most} selection rows"
+
+
+class SetAside(NamedTuple):
+    """The rows of a goal on which no rule within reach is far enough inside of its bound."""
+
+    goal: int  # its place
+    rows: str
+    n_rows: int
+
+    def __str__(self) -> str:
+        return f"{self.rows} has {self.n_rows:,} rows"
 
 
 class SafeRule(NamedTuple):
@@ -93,11 +104,13 @@ class SafeRule(NamedTuple):
     cost: float  # of all margins: how much more of the objective than the best rule without
     limiting: int | None  # the place of the goal that is the least sure to hold
     rows_needed: "RowsNeeded | None"  # where the confidence was not reached: how many rows would be enough
-    is_costly: bool = False  # whether it was not reached because it costs too much
+    costly: float | None = None  # by how much the objective would rise, where that is too much to reach it
     most_slack: float = 0.0  # standard errors by which all goals can be met at once
     share: float | None = None  # where the confidence was not reached: the probability that was
     missed_by: float | None = None  # and by how many standard errors all goals would have to be farther inside
+    few_rows: SetAside | None = None  # on which a goal rests, where these are too few
     target: float = 0.0  # for which it is the rule of least cost
+    set_aside: tuple[SetAside, ...] = ()  # what the margins leave out
 
 
 class Margin(NamedTuple):
@@ -148,11 +161,13 @@ class Margins(NamedTuple):
     cost: float  # how much more of the objective the rule has than the best one without margins
     limiting: Goal | None  # the goal that is the least sure to hold
     rows_needed: "RowsNeeded | None"  # where the confidence was not reached: how many rows would be enough
-    is_costly: bool = False  # whether it was not reached because it costs too much
+    costly: float | None = None  # by how much the objective would rise, where that is too much to reach it
     reason: str = ""  # why there are none
     most_slack: float = 0.0  # standard errors by which all goals can be met at once
     share: float | None = None  # where the confidence was not reached: the probability that was
     missed_by: float | None = None  # and by how many standard errors all goals would have to be farther inside
+    few_rows: SetAside | None = None  # on which a goal rests, where these are too few
+    set_aside: tuple[tuple[Goal, SetAside], ...] = ()  # what they leave out, as no rule is far enough inside there
     proof: Any = None  # a GoalProof, where one was requested
 
 
@@ -202,6 +217,7 @@ class MarginProblem(NamedTuple):
     persons: Mapping[str, IntArray]  # by dataset the person of each row, by number, where some have several
     error_factors: Mapping[str, float]  # of standard errors, by dataset
     row_factor: float = 1.0  # margins are those of so many times the rows
+    set_aside: tuple[SetAside, ...] = ()  # what gets no margin, as no rule is far enough inside there
 
     @property
     def scales(self) -> FloatArray:
@@ -240,9 +256,45 @@ class MarginProblem(NamedTuple):
                 if rows.name in self.persons:
                     inside = rows.is_in(count.out_of)[rows.keys % rows.n_kinds] > 0
                     n_rows = min(n_rows, float(np.unique(self.persons[rows.name][inside]).size))
-                least[number] = min(least[number], n_rows)
+                # Where amounts are concentrated, standard errors of few rows say nothing: no slack is sure.
+                least[number] = min(least[number], n_rows if rows.are_equal or n_rows >= _FEW_ROWS else 0.0)
         parts = [table.part_of_rows(place, shares) for place in self.random.tolist()]
         return least[:, None] * np.reshape(parts, (least.size, shares.shape[1]))
+
+    def without_hopeless(self, table: RuleTable, confidence: float, most_cost: float) -> "MarginProblem":
+        """Return the same without margins where none of the rules is far enough inside, whatever other goals there are.
+
+        A group of few rows would else take the margin from all goals. Where nothing would be left nothing is left out.
+        """
+        shares = table.shares(table.observed())
+        ranking, z, _ = self.judge(table, shares)
+        is_near = ranking.is_met & (ranking.cost <= most_cost + _TINY)
+        if not is_near.any():
+            return self
+        risk = ndtr(-unless_few_rows(z, self.least_rows(table, shares))[:, is_near])
+        # By goal and by the smallest of the groups that a limit is about: the rows of all, and the places of the parts.
+        groups: dict[SetAside, dict[frozenset[Dataset], list[int]]] = {}
+        for number, place in enumerate(self.random.tolist()):
+            compared = frozenset(count.out_of for count in self.parts[place].function.row_counts)
+            groups.setdefault(self.rows_of(place), {}).setdefault(compared, []).append(number)
+        hopeless = {
+            group: [number for pair in numbers.values() for number in pair]
+            for group, numbers in groups.items()
+            if 1.0 - max_risk(risk, numbers.values()).min() < confidence
+        }
+        if len(hopeless) == len(groups):
+            return self
+        left_out = self.random[[number for numbers in hopeless.values() for number in numbers]].tolist()
+        parts = [part._replace(is_random=part.is_random and at not in left_out) for at, part in enumerate(self.parts)]
+        return self._replace(parts=parts, set_aside=(*self.set_aside, *hopeless))
+
+    def rows_of(self, place: int) -> SetAside:
+        """Return the smallest of the groups that a part with a margin is about."""
+        part = self.parts[place]
+        assert part.goal is not None  # noqa: S101 - a budget has no margin
+        compared = {count.out_of.without_value for count in part.function.row_counts}
+        n_rows, _, rows = min((self.views.n_rows(rows), repr(rows), rows) for rows in compared)
+        return SetAside(part.goal, ", ".join(rows.parts[1:]) or str(rows), n_rows)
 
     def table(self, rules: Rules, cost: FloatArray | None = None, moved: Rules | None = None) -> RuleTable:
         """Return what rules come to; the cost of each may be given, where more is known of it than its value.
@@ -305,6 +357,11 @@ class MarginProblem(NamedTuple):
         return RuleRanking(values[n_parts:].max(axis=0), ndtr(-z).sum(axis=0), is_met)
 
 
+def max_risk(risk: FloatArray, groups: Iterable[list[int]]) -> FloatArray:
+    """Return the largest of the sums of some rows of risks: two groups are too far apart in one way or the other."""
+    return np.max([risk[numbers].sum(axis=0) for numbers in groups], axis=0)  # type: ignore[no-any-return]
+
+
 class TargetPath(NamedTuple):
     """The rule of least cost for each target, and how optimistic its choice is."""
 
@@ -336,27 +393,36 @@ class TargetPath(NamedTuple):
         enough = (one for one in hopeful.tolist() if share_inside(draws, within[one]) >= confidence)
         first = next(enough, None)
         cheap = first if first is None or is_cheap[first] else next((one for one in enough if is_cheap[one]), None)
-        is_reached, is_costly = cheap is not None, cheap is None and first is not None
+        is_reached = cheap is not None
+        rise = float(now.cost[places[first]] - now.cost[plain]) if cheap is None and first is not None else None
         if cheap is None:
             held = [share_inside(draws, one) if fits else -1.0 for one, fits in zip(inside, is_cheap, strict=True)]
         at = int(np.argmax(held)) if cheap is None else cheap
         place = int(places[at]) if is_reached or is_cheap[at] else plain
         limiting = self.problem.parts[random[within[at].argmin()]].goal if random.size else None
         needed = None
-        if not is_reached and not is_costly and self._counts_selection_rows(limiting):
+        if not is_reached and rise is None and self._counts_selection_rows(limiting):
             known = self.table.views.tables
             n_rows = known[DEFAULT].n_samples if DEFAULT in known else 0
             largest = self.z[:, places[-1]] - self.optimism[-1]  # a choice looks better than it is
             needed = rows_needed(largest, self.likely, draws, confidence, n_rows, least_rows[-1])
-        share = missed_by = None
-        if not is_reached and is_cheap[at]:
+        share = missed_by = few_rows = None
+        if not is_reached and is_cheap[at] and (within[at] < inside[at]).any():
+            few_rows = self.problem.rows_of(int(random[least_rows[at].argmin()]))
+        elif not is_reached and is_cheap[at]:
             share = max(held[at], 0.0)
             missed_by = _missed_by(inside[at], draws, confidence)
+        elif self.problem.set_aside:
+            share = share_inside(draws, within[at])
         cost = max(float(now.cost[place] - now.cost[plain]), 0.0)
-        level, slack = confidence if is_reached else None, float(self.z[:, places[-1]].min(initial=np.inf))
+        level, slack = (
+            confidence if is_reached and not self.problem.set_aside else None,
+            float(self.z[:, places[-1]].min(initial=np.inf)),
+        )
         margins, target = self._margins(place, at), float(TARGETS[at])
-        found = SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, is_costly, slack)
-        return found._replace(target=target, share=share, missed_by=missed_by)
+        found = SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, rise, slack)
+        found = found._replace(target=target, share=share, missed_by=missed_by, few_rows=few_rows)
+        return found._replace(set_aside=self.problem.set_aside)
 
     def _counts_selection_rows(self, goal: int | None) -> bool:
         """Return whether more selection rows would help a goal: it may be on another dataset."""
@@ -374,13 +440,15 @@ class TargetPath(NamedTuple):
     def _margins(self, place: int, at: int) -> tuple[PartMargin, ...]:
         """Return for each goal the margin of the part whose value it has, and what the margins of the goal cost."""
         now, z, margins = self.now, self.z, []
+        without_margin = {group.goal for group in self.problem.set_aside}
         for goal, own in self.problem.by_goal().items():
             others = np.setdiff1d(np.arange(len(z)), own)
             without = now._replace(risk=ndtr(-z[others]).sum(axis=0))
             cost = max(float(now.cost[place] - now.cost[without.best(TARGETS[[at]])[0]]), 0.0)
             errors = self.errors[:, place] * self.problem.scales
             shifts = self.problem.shifts(self.table)[:, place] * self.problem.scales
-            margins.append(_closest(goal, own, z[:, place], errors, self.optimism[at], cost, shifts))
+            shown = own[:0] if goal in without_margin else own
+            margins.append(_closest(goal, shown, z[:, place], errors, self.optimism[at], cost, shifts))
         return tuple(margins)
 
 
@@ -449,7 +517,7 @@ def _closest(
 ) -> PartMargin:
     """Return the margin of the part of a goal that is closest to its bound at one rule."""
     if not own.size:
-        return PartMargin(goal, None, None, None, 0.0)
+        return PartMargin(goal, None, None, None, cost)
     worst = own[(z[own] * errors[own]).argmin()]
     error, shift = float(errors[worst]), float(shifts[worst])
     return PartMargin(goal, float(z[worst]) * error + shift, error, float(optimism[worst]) * error, cost, shift)
@@ -532,7 +600,7 @@ def _missed_by(inside: FloatArray, draws: FloatArray, confidence: float) -> floa
 
 def unless_few_rows(inside: FloatArray, least_rows: FloatArray) -> FloatArray:
     """Return the slack of goals, in standard errors, that counts: rates of few rows are no normal numbers."""
-    return np.where((least_rows >= _FEW_ROWS) | (inside >= _FEW_SURE), inside, -_FAR)
+    return np.where((least_rows >= _FEW_ROWS) | ((inside >= _FEW_SURE) & (least_rows > 0)), inside, -_FAR)
 
 
 def two_digits(number: float) -> int:
@@ -641,11 +709,11 @@ def most_rise(best: float) -> float:
 
 def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
     """Return the margins of goals in their own units, given what the rule has on the selection rows."""
-    margins = []
+    margins, too_few = [], {group.goal: str(group) for group in safe.set_aside}
     for check, part in zip(checks, safe.margins, strict=True):
         bound, value = check.goal.bound, check.value - (check.bound - check.goal.bound)  # less the rates on the right
         if part.slack is None or part.standard_error is None or part.optimism is None:
-            reason = why_no_margin(check.goal) or "its rows are a list and no sample"
+            reason = too_few.get(part.goal) or why_no_margin(check.goal) or "its rows are a list and no sample"
             margins.append(Margin(check.goal, bound, value, None, None, part.cost, reason))
             continue
         # A ratio is multiplied through by its denominator: in its own units the slack is that of the value.
@@ -659,5 +727,7 @@ def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
     if all(margin.standard_error is None for margin in margins):
         return Margins(None, tuple(margins), safe.cost, None, None)
     limiting = None if safe.limiting is None else checks[safe.limiting].goal
-    found = Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed, safe.is_costly)
-    return found._replace(most_slack=safe.most_slack, share=safe.share, missed_by=safe.missed_by)
+    found = Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed, safe.costly)
+    set_aside = tuple((checks[group.goal].goal, group) for group in safe.set_aside)
+    found = found._replace(most_slack=safe.most_slack, few_rows=safe.few_rows, set_aside=set_aside)
+    return found._replace(share=safe.share, missed_by=safe.missed_by)

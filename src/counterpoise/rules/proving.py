@@ -40,6 +40,7 @@ _MOST_TESTED, _MOST_TESTED_OF_FOLDS = 0.9, 1 / 3  # part of the selection rows
 _LEAST_ROWS = 10  # of either part
 # Where the cheapest rule passes by far on the rows that it was traced on, so many times these are enough to test on.
 _TIMES_TRACED, _SURELY = 2.0, 0.1
+_LEAST_SLACK = 1e-3  # standard errors: less would take millions of times the rows
 _MORE = 1.5  # times as many rows as were not enough, at least
 
 
@@ -322,7 +323,7 @@ def rows_for_proof(least: float, confidence: float, n_goals: int, n_rows: int, *
     >>> rows_for_proof(1.5, 0.9, n_goals=1, n_rows=1000)
     2300
     """
-    if not 0 < least < math.inf:
+    if not _LEAST_SLACK < least < math.inf:
         return None
     share = share_to_test(n_goals, of_folds=of_folds)
     margin = float(ndtri(confidence) + ndtri(_POWER)) / math.sqrt(share) + _imbalance(n_goals) / math.sqrt(1.0 - share)

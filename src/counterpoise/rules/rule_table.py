@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.types import ByteArray, FloatArray, IntArray
+from counterpoise._base.types import BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals.binding import Views
 from counterpoise.goals.terms import Dataset, Linear, Pairs, RowCount
 
@@ -127,6 +127,9 @@ class RowCells:
         self.are_equal = (table.counts is not None or bool(np.ptp(self.weights) == 0)) and not has_amounts
         self.unit = 1.0 if table.counts is not None else float(self.weights[0])
         self.amounts = {one: views.amounts(name, one[0]) / one[1] for one in self.measures if one[0] is not None}
+        self.numbers = np.ones(self.weights.size) if table.counts is None else np.maximum(table.counts, _TINY)
+        self.classes = np.unique(np.zeros(self.weights.size) if table.y is None else table.y, return_inverse=True)[1]
+        self._evenness: dict[Measure, float] = {}
 
     def is_in(self, rows: Dataset) -> FloatArray:
         """Return which kinds are among some rows."""
@@ -149,10 +152,42 @@ class RowCells:
 
     def effective_rows(self, rows: Dataset) -> float:
         """Return on how many rows of equal weight and amount a sum over some rows rests."""
-        inside = self.is_in(rows)[self.keys % self.n_kinds] > 0
-        sizes = np.abs(self.measured(self.weights, measure_of(rows))[inside])
-        squares = self.measured(self.squares, measure_of(rows), measure_of(rows))[inside]
-        return float(sizes.sum()) ** 2 / max(float(squares.sum()), _TINY)
+        return self.effective_of(self.is_in(rows)[self.keys % self.n_kinds] > 0, measure_of(rows))
+
+    def effective_of(self, inside: BoolArray, measure: Measure) -> float:
+        """Return on how many rows of equal weight and amount a sum over the rows inside rests.
+
+        They may by chance lack the large amounts that others of the dataset have, and new rows will have: there are no
+        more effective rows among them, in proportion, than in the dataset.
+        """
+        sizes = np.abs(self.measured(self.weights, measure))
+        squares = self.measured(self.squares, measure, measure)
+        n_rows = float(sizes[inside].sum()) ** 2 / max(float(squares[inside].sum()), _TINY)
+        if self.are_equal:
+            return n_rows
+        return min(n_rows, self.row_factor * self.evenness(measure) * float(self.numbers[inside & (sizes > 0)].sum()))
+
+    def evenness(self, measure: Measure) -> float:
+        """Return which part of the rows that count their sums rest on; classes may have amounts of another size."""
+        if measure not in self._evenness:
+            sizes = np.abs(self.measured(self.weights, measure)) / self.numbers
+            numbers = self.numbers * (sizes > 0)
+            means = np.bincount(self.classes, numbers * sizes) / np.maximum(np.bincount(self.classes, numbers), _TINY)
+            relative = sizes / np.maximum(means[self.classes], _TINY)
+            self._evenness[measure] = float(numbers.sum() / max(float(numbers @ relative**2), _TINY))
+        return self._evenness[measure]
+
+    def even_squares(self, measure: Measure, n_cells: int) -> FloatArray:
+        """Return the sums of squares, shape (n_cells, n_kinds), if amounts did not depend on the cell of a row.
+
+        A rule that is chosen is right by chance about the few rows that have most of them.
+        """
+        sizes = np.abs(self.measured(self.weights, measure))
+        of = self.keys % self.n_kinds
+        totals = np.bincount(of, sizes, self.n_kinds)
+        effective = np.array([self.effective_of(of == kind, measure) for kind in range(self.n_kinds)])
+        skew = (1.0 + 1.0 / np.sqrt(np.maximum(effective, 1.0))) ** 2  # sums of few large amounts are no normal numbers
+        return self.sums(sizes, n_cells) * (totals / np.maximum(effective, _TINY) * skew)
 
 
 RowSums = dict[tuple[str, str | None, float], FloatArray]  # by dataset and measure
@@ -313,10 +348,14 @@ class RuleTable:
                 for pair in combinations_with_replacement(rows.measures, 2)
             }
             sums = {one: rows.sums(rows.measured(rows.weights, one), self.n_cells).sum(axis=0) for one in rows.measures}
-            by_answer = {  # (n_kinds, n_rules)
-                pair: [own.T @ (self.rules.answers == answer) for answer in range(n_answers)]
-                for pair, own in squares.items()
-            }
+            even = {} if rows.are_equal else {(one, one): rows.even_squares(one, self.n_cells) for one in rows.measures}
+            by_answer, even_by_answer = (  # (n_kinds, n_rules)
+                {
+                    pair: [own.T @ (self.rules.answers == answer) for answer in range(n_answers)]
+                    for pair, own in products.items()
+                }
+                for products in (squares, even)
+            )
             for number, place in enumerate(places.tolist()):
                 own = [one for one in self.tangent(place, shares)[1] if one.counted.rows.name == name]
                 if not own:
@@ -337,15 +376,21 @@ class RuleTable:
                         holds = bool(self.kinds[at].holds(answer))
                         direct[measure][answer] += np.outer(is_in / total * holds, slope)
                     central[whole] += np.outer(is_of / total, slope * shares[at])
-                    n_rows = total**2 / max(float(squares[whole, whole].sum(axis=0) @ is_of), _TINY)
-                    floor += (slope * (not is_under)) ** 2 * 0.25 / (n_rows + 1.0) ** 2  # of a share of half a row
-                total_variance = np.zeros(n_rules)
+                    # Half a row of those that the share is out of, or of those that are counted.
+                    most = float(sums[measure] @ is_in) / total
+                    n_rows = rows.effective_rows(count.rows)
+                    half = max(1.0 / (rows.effective_rows(count.out_of) + 1.0), most / (n_rows + 1.0))
+                    floor += (slope * (not is_under) * half) ** 2 * 0.25
+                total_variance, even_variance = np.zeros(n_rules), np.zeros(n_rules)
                 for (one, other), products in by_answer.items():
                     twice = 1.0 if one == other else 2.0
                     for answer in range(n_answers):
                         slopes = direct[one][answer] - central[one]
                         others = slopes if one == other else direct[other][answer] - central[other]
                         total_variance += twice * (products[answer] * (slopes * others)).sum(axis=0)
+                        even_products = even_by_answer.get((one, other), products)
+                        even_variance += twice * (even_products[answer] * (slopes * others)).sum(axis=0)
+                total_variance = np.maximum(total_variance, even_variance)
                 least = np.maximum(np.maximum(total_variance + 2.0 * floor, NO_FAILURES * floor), _TINY**2)
                 variances[number] += least * self.error_factors.get(name, 1.0) ** 2
         return variances

@@ -21,6 +21,7 @@ from counterpoise.runs.settings import Written, how_written, is_parquet, written
 _DAY = re.compile(r"\s*(\d{1,2}([/.-])\d{1,2}\2\d{2,4}|\d{4}([/.-])\d{1,2}\3\d{1,2})([T ].*)?")
 _MOST_ODD, _ODD_PART = 3, 0.05  # different texts, and part of the rows, among numbers
 _RARE = 20  # rows of a class
+_LARGE = 125  # rows of a group, of which a fifth is kept for tests
 _FEW = 12  # different whole numbers that may be codes of categories
 _UNIQUE = 0.9  # share of different texts from which a column is a name or a number of a person
 _MOST_ROWS = 100_000  # rows at most
@@ -167,19 +168,25 @@ def _suggest(frame: Any, target: str, groups: Sequence[str], *, are_many: bool) 
         yield "every_class(recall) >= 0.7"
         yield f"recall(of={rarest}) >= 0.8"
         yield f"positive_rate(of={rarest}) <= 0.2"
-        yield from (f"max_difference(error_rate, by={format_name(name)}) <= 0.05" for name in groups)
+        yield from (f"max_difference(error_rate, {_by(frame, name)}) <= 0.05" for name in groups)
         return
     yield "recall >= 0.8"
     yield "false_positive_rate <= 0.1"
     for name in groups:
         counts = frame[name].value_counts()
         if len(counts) > _PAIR:
-            yield f"min_ratio(positive_rate, by={format_name(name)}) >= 0.8"
+            yield f"min_ratio(positive_rate, {_by(frame, name)}) >= 0.8"
         elif len(counts) == _PAIR:
             most, next_most = (
                 f"positive_rate({format_name(name)}={format_value(text_of(one))})" for one in counts.index
             )
             yield f"{next_most} >= 0.8 * {most}"
+
+
+def _by(frame: Any, name: str) -> str:
+    """Return a column of a goal over groups, without small groups where there are two larger ones: they show little."""
+    n_large = int((frame[name].value_counts() >= _LARGE).sum())
+    return f"by={format_name(name)}" + ", min_rows=100" * (n_large >= _PAIR)
 
 
 def _look_at_roles(

@@ -41,7 +41,7 @@ def with_class_margins(
     scores: CalibratedScores, problem: Problem, plain: Choice, confidence: float
 ) -> tuple[Choice, Margins]:
     """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
-    rules, (table, inside, most) = find_class_candidates(scores, problem, plain)
+    rules, (table, inside, most) = find_class_candidates(scores, problem, plain, confidence=confidence)
     safe = follow_targets(table, inside).safe_rule(confidence, most)
     rule = rules[safe.place]
     predictions = scores.predictions_of([rule])
@@ -61,11 +61,12 @@ def with_proven_class_rule(
 
 
 def find_class_candidates(
-    scores: CalibratedScores, problem: Problem, plain: Choice, row_factor: float = 1.0
+    scores: CalibratedScores, problem: Problem, plain: Choice, row_factor: float = 1.0, confidence: float | None = None
 ) -> tuple[list[ClassRule], Candidates]:
     """Return the rules to choose among, given the best one without margins, and what they come to.
 
-    With a ``row_factor`` that is on so many times the rows.
+    With a ``row_factor`` that is on so many times the rows, and with a ``confidence`` without the margins that no rule
+    has.
     """
     family, (best,) = ClassFamily(scores), plain.rules
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
@@ -77,6 +78,9 @@ def find_class_candidates(
         check_budget()
         rules = rules[: max(_LEAST_RULES, _MOST_ANSWERS // max(n_rows, 1))]
         table = inside.table(as_rules(scores, rules))
+        if confidence is not None:
+            most = most_cost(inside, _constant_answers(scores), inside.rank(table))
+            inside = inside.without_hopeless(table, confidence, most)
         now = inside.rank(table)
         if moves is not None:
             near = [rules[place] for place in dict.fromkeys(now.best(_STEPS).tolist())]

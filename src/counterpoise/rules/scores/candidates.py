@@ -58,12 +58,12 @@ class CutPath(NamedTuple):
         return self.rules.only(np.array([safe.place])), safe
 
 
-def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules, row_factor: float = 1.0) -> CutPath:
+def follow_cuts(ranked: RankedScores, problem: Problem, plain: CutRules, confidence: float = 0.9) -> CutPath:
     """Return the rules that are the best with margins of any size, given the best rule without.
 
-    With a ``row_factor`` the margins are those of so many times the rows.
+    Where no rule reaches the confidence whatever other goals there are, as in a small group, there is no margin.
     """
-    rules, (table, margins, most) = find_candidates(ranked, problem, plain, row_factor=row_factor)
+    rules, (table, margins, most) = find_candidates(ranked, problem, plain, confidence=confidence)
     return CutPath(rules, follow_targets(table, margins), most)
 
 
@@ -73,8 +73,13 @@ def find_candidates(
     plain: CutRules,
     targets: FloatArray = TARGETS[TARGETS >= 0],
     row_factor: float = 1.0,
+    confidence: float | None = None,
 ) -> tuple[CutRules, Candidates]:
-    """Return the rules to choose among, given the best one without margins, and what they come to."""
+    """Return the rules to choose among, given the best one without margins, and what they come to.
+
+    With a ``row_factor`` that is on so many times the rows, and with a ``confidence`` without the margins that no rule
+    has.
+    """
     family = CutFamily(ranked)
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
     if limits.spreads:  # what prices are of: the limits where the best rule is
@@ -85,18 +90,20 @@ def find_candidates(
     margins = _margin_problem(ranked, problem, None if limits.budget is None else float(limits.budget.most[0]))
     margins = margins._replace(row_factor=row_factor)
     edges, losses = _all_cuts(ranked, plain), build_objective(family, problem.objective).losses
-    smooth = _smoothed(ranked, losses)
+    smooth, constant = _smoothed(ranked, losses), as_rules(ranked, _constant_rules(ranked, plain))
     for _ in range(2):  # all over, and then near the rules of little cost and risk
         check_budget()
         rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
         moved = ranked.as_decided(rules)
         moved = None if moved is rules else as_rules(ranked, moved)
         table = margins.table(as_rules(ranked, rules), smooth.of(rules).max(axis=0), moved)
+        if confidence is not None:
+            most = most_cost(margins, constant, margins.rank(table))
+            margins = margins.without_hopeless(table, confidence, most)
         now = margins.rank(table, may_miss=bool(targets.min() < 0))
         near = rules.cuts[np.append(now.best(targets), 0)]
         edges = [_widened(own, column) for own, column in zip(edges, near.T, strict=True)]
-    most = most_cost(margins, as_rules(ranked, _constant_rules(ranked, plain)), now)
-    return rules, Candidates(table, margins, most)
+    return rules, Candidates(table, margins, most_cost(margins, constant, now))
 
 
 def _margin_problem(ranked: RankedScores, problem: Problem, budget: float | None) -> MarginProblem:
@@ -112,7 +119,7 @@ def _margin_problem(ranked: RankedScores, problem: Problem, budget: float | None
 
 def with_margins(ranked: RankedScores, problem: Problem, plain: Choice, confidence: float) -> tuple[Choice, Margins]:
     """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
-    rule, safe = follow_cuts(ranked, problem, plain.rules).safe_rule(confidence)
+    rule, safe = follow_cuts(ranked, problem, plain.rules, confidence).safe_rule(confidence)
     predictions = ranked.predictions_of(rule)
     value = value_of(predictions, problem, np.ones(1))
     margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
