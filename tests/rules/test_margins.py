@@ -79,68 +79,6 @@ def test_goals_with_margins_hold_on_the_population_as_often_as_was_asked_for():
     assert 0.9 - 3 * np.sqrt(0.09 / 30) < safe <= 1
 
 
-<<<<<<< HEAD
-=======
-@pytest.mark.parametrize("is_weighted", [False, True])
-def test_standard_errors_are_those_of_influence_values_computed_row_by_row(is_weighted):
-    scores, y, sex = drawn(600, 1)
-    weights = np.random.default_rng(1).integers(1, 4, 600).astype(float) if is_weighted else None
-    ranked = ranked_rows(scores, y, sex, weights=weights)
-    rng, (first, second, end) = np.random.default_rng(2), ranked.cuts.starts[0]
-    cuts = np.column_stack([rng.integers(first, second, 5), rng.integers(second, end, 5)])
-    rules = CutRules(np.zeros(5, dtype=int), cuts)
-    goals = as_goals([*GOALS, "precision >= 0.4"])
-    views = ranked.answers().views()
-    parts = parts_of(goals, views)
-    table = RuleTable(as_rules(ranked, rules), [part.function for part in parts], views)
-    shares = table.shares(table.observed())
-    every = np.arange(len(parts))
-    variances = table.variances(every, shares)
-    for rule in range(5):
-        influences = table.influences(every, shares, rule)["train"]
-        np.testing.assert_allclose(influences.sum(axis=1), 0.0, atol=1e-12)
-        np.testing.assert_allclose(variances[:, rule], (influences**2).sum(axis=1), rtol=0.08, atol=1e-5)
-    checks = ranked.predictions_of(rules.only(np.array([0]))).answers.checks(goals, np.ones(1))
-    values = table.values(shares)[:, 0]
-    assert values[0] == pytest.approx(0.7 - checks[0].value)
-    own = [place for place, part in enumerate(parts) if part.goal == 1]
-    assert max(values[own]) == pytest.approx(checks[1].value - 0.05)
-
-
-def test_influence_values_of_compared_ratios_are_their_derivatives_by_the_weight_of_a_row():
-    scores, y, sex = drawn(300, 2)
-    weights = np.random.default_rng(1).integers(1, 4, 300).astype(float)
-    ranked = ranked_rows(scores, y, sex, weights=weights)
-    first, second, end = ranked.cuts.starts[0]
-    rules = CutRules(np.zeros(1, dtype=int), np.array([[(first + second) // 2, (second + end) // 3]]))
-    said = ranked.predictions_of(rules).answers.shares("train", np.ones(1)) == 1
-    views, is_f = ranked.answers().views(), sex == "F"
-
-    def gaps(mass):
-        called = [mass @ (said & own) for own in (is_f, ~is_f)]
-        hits = [mass @ (said & own & (y == 1)) for own in (is_f, ~is_f)]
-        positives = [mass @ (own & (y == 1)) for own in (is_f, ~is_f)]
-        f1 = [2 * hit / (one + other) for hit, one, other in zip(hits, called, positives, strict=True)]
-        return np.array([hits[0] / called[0] - hits[1] / called[1], 0.8 * f1[1] - f1[0]])
-
-    step, slopes = 1e-5, []
-    for row in range(300):
-        moved = step * (np.arange(300) == row)
-        slopes.append((gaps(weights + moved) - gaps(weights - moved)) / (2 * step) * weights[row])
-    goals = as_goals(["max_difference(precision, by=sex) <= 0.05", "min_ratio(f1_score, by=sex) >= 0.8"])
-    parts = parts_of(goals, views)
-    table = RuleTable(as_rules(ranked, rules), [part.function for part in parts], views)
-    places = np.array([0, 2])  # women beside men
-    shares = table.shares(table.observed())
-    ours = table.influences(places, shares, 0)["train"]
-    np.testing.assert_allclose(ours, np.array(slopes).T, atol=1e-7)
-    np.testing.assert_allclose(table.values(shares)[places, 0], gaps(weights) - [0.05, 0.0], atol=1e-12)
-    by_row = (ours**2).sum(axis=1)  # large weights may be missing by chance among the few rows of a group
-    assert (0.9 * by_row < table.variances(places, shares)[:, 0]).all()
-    assert (table.variances(places, shares)[:, 0] < 2.0 * by_row).all()
-
-
->>>>>>> 214a1dc4 (Small groups keep no margin from other goals, amounts of few rows promise nothing, plans search as fits do)
 @pytest.fixture(scope="module")
 def rows():
     X, y = make_classification(6000, 8, n_informative=4, weights=[0.7], flip_y=0.15, random_state=0)
@@ -386,7 +324,6 @@ def test_the_rows_that_would_be_enough_are_a_range_that_mostly_holds_the_truth()
     assert np.mean([low <= 4000 <= high for low, high in ranges]) >= 0.5
 
 
-<<<<<<< HEAD
 def many_columns(n_rows, seed):
     """Return 120 columns of normal numbers, five of which matter, and labels."""
     rng = np.random.default_rng(seed)
@@ -424,7 +361,8 @@ def test_a_mean_of_models_that_agree_little_is_narrower_and_takes_a_larger_margi
     assert margin.value - margin.shift > 0.2
     (inside,) = unsure.rebalance(goals="selection_rate <= 0.2", objective="false_negative_rate").margins_
     assert inside.shift == 0
-=======
+
+
 def marital(n_rows, n_unknown=56, seed=0):
     """Return scores, labels and groups, one of which is tiny."""
     rng = np.random.default_rng(seed)
@@ -490,4 +428,3 @@ def test_large_amounts_that_the_counted_rows_lack_by_chance_are_not_forgotten(go
             model.fit(scores[:, None], y, sensitive_features={"a": amounts})
         reached.append(model.confidence_)
     assert reached == [0.9, None]
->>>>>>> 214a1dc4 (Small groups keep no margin from other goals, amounts of few rows promise nothing, plans search as fits do)

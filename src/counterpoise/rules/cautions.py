@@ -192,8 +192,8 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None, *
         needed = f" If rates stay as here, {margins.rows_needed} would be enough."
     if margins.costly is not None:
         needed = (
-            f" A rule with large enough margins raises the objective by {margins.costly:.4g}. It was not taken: margins "
-            "may raise it by a quarter, or by 0.02, and by half of what a constant decision does."
+            f" A rule with large enough margins raises the objective by {margins.costly:.4g}. It was not taken: "
+            "margins may raise it by a quarter, or by 0.02, and by half of what a constant decision does."
         )
     if margins.set_aside:
         warn_caller(_left_out(margins, confidence), ConfidenceNotReached)
@@ -224,11 +224,12 @@ def _left_out(margins: Margins, confidence: float | None) -> str:
     advice = "Relax the goal, or pass more of these rows"
     if any(isinstance(goal.left, WorstRate) for goal, _ in margins.set_aside):
         advice += f", or write min_rows={least} into goals over groups or classes, which leaves smaller ones out"
-    others = "" if margins.share is None else f" with a probability of about {margins.share:.2f}"
+    others = " All other rows have a margin."
+    if margins.share is not None:
+        others = f" All other rows have a margin: they meet the goals with a probability of about {margins.share:.2f}."
     return (
-        f"Not all goals can have a margin for a confidence of {confidence}: {missing}. No rule within reach is far enough "
-        f"inside of the bound there. These rows meet it, but new rows may miss it. All other rows have a margin: their "
-        f"goals hold together on new rows{others}. {advice}."
+        f"Not all goals can have a margin for a confidence of {confidence}: {missing}. No rule within reach is far "
+        f"enough inside of the bound there. These rows meet it, but new rows may miss it.{others} {advice}."
     )
 
 

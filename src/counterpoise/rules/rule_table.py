@@ -186,7 +186,8 @@ class RowCells:
         of = self.keys % self.n_kinds
         totals = np.bincount(of, sizes, self.n_kinds)
         effective = np.array([self.effective_of(of == kind, measure) for kind in range(self.n_kinds)])
-        skew = (1.0 + 1.0 / np.sqrt(np.maximum(effective, 1.0))) ** 2  # sums of few large amounts are no normal numbers
+        # sums of few large amounts are skewed
+        skew = (1.0 + (1.0 - self.evenness(measure)) / np.sqrt(np.maximum(effective, 1.0))) ** 2
         return self.sums(sizes, n_cells) * (totals / np.maximum(effective, _TINY) * skew)
 
 
