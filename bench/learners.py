@@ -10,7 +10,7 @@ import numpy as np
 from harness import Benchmark
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise._base.shards import available_cpus
+from counterpoise._base.threads import available_cpus
 from counterpoise.learners import BinnedFeatures, HistogramTree, bin_features
 from counterpoise.learners._tree_kernels import add_all_rows
 

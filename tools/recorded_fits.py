@@ -1139,7 +1139,7 @@ BAD_ROWS = [
 
 def bad_cases() -> Iterator[Case]:
     """Yield what is refused."""
-    for kind in ("goal", "mixture", "lpboost", "adalpboost"):
+    for kind in ("goal", "mixture"):
         for name, asked in BAD.items():
             yield Case(f"bad/{kind}/{name}", partial(bad_case, kind, asked))
     for name, make in BAD_VALUES.items():
@@ -1171,7 +1171,7 @@ def dask_case(kind: str, **parameters: Any) -> dict[str, Any]:
 
     from counterpoise import distributed  # noqa: PLC0415 - optional
 
-    client = dask_client()
+    dask_client()
     rows = rows_of("words")
     names = [f"x{place}" for place in range(4)]
     frame = pd.DataFrame(rows.X[:, :4], columns=names)
@@ -1180,14 +1180,10 @@ def dask_case(kind: str, **parameters: Any) -> dict[str, Any]:
     parameters = {"random_state": 0, "pos_label": "default"} | parameters
     if kind == "goal":
         model = distributed.DaskGoalClassifier(models, cv="prefit", **parameters)
-    elif kind == "mixture":
-        model = distributed.DaskMixtureClassifier(models, **parameters)
     else:
-        boosters = {"lpboost": distributed.DaskLPBoostClassifier, "adalpboost": distributed.DaskAdaLPBoostClassifier}
-        settings = {"n_estimators": 4, "stopping": Stopping(n_folds=None)}
-        model = boosters[kind](HistogramTree(2, min_samples_leaf=10), **settings, **parameters)
+        model = distributed.DaskMixtureClassifier(models, **parameters)
     collection = dd.from_pandas(frame, npartitions=3)
-    model.fit(collection, "label", sensitive_features=["sex"], client=client, n_shards=2)
+    model.fit(collection, "label", sensitive_features=["sex"])
     rows = rows._replace(X=pd.DataFrame(rows.X[:, :4], columns=names))
     return observed(model.to_local(), rows, "sex")
 
@@ -1201,7 +1197,7 @@ def dask_cases() -> Iterator[Case]:
         "worst group": {"objective": risks.WorstGroup("sex")},
         "refused": {"objective": risks.KL(0.1)},
     }
-    for kind in ("goal", "mixture", "lpboost", "adalpboost"):
+    for kind in ("goal", "mixture"):
         for name, parameters in settings.items():
             drawn = {"decision": "sticky"} if kind == "goal" else {}
             yield Case(f"dask/{kind}/{name}", partial(dask_case, kind, **drawn, **parameters))

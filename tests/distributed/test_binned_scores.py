@@ -1,13 +1,15 @@
-"""Rules over shards where scores share bins: as good as those of one machine on every threshold, whatever is asked."""
+"""Rules over Dask where scores share bins: as good as those of one machine on every threshold, whatever is asked."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from engines import cut, opened
 
 from counterpoise import GoalClassifier
-from counterpoise.distributed import lumps
-from counterpoise.distributed.fitting import mix_over
+from counterpoise.distributed import DaskGoalClassifier, lumps
+from tests.distributed.cuts import column, cut
 from tests.tiers import slow
+
+pytest.importorskip("dask.dataframe")
 
 N_PEOPLE, N_ROWS = 300, 900
 RNG = np.random.default_rng(4)
@@ -16,7 +18,6 @@ SEX = np.where(RNG.random(N_PEOPLE) < 0.3, "F", "M")[PERSON]
 TRUTH = (RNG.random(N_PEOPLE) ** 1.4)[PERSON]
 Y = (RNG.random(N_PEOPLE) < TRUTH[::3]).astype(int)[PERSON]
 WEIGHTS = RNG.integers(1, 4, N_ROWS).astype(float)
-X = np.zeros((N_ROWS, 1))
 SCORES = np.column_stack(
     [
         TRUTH + 0.15 * (SEX == "F") + (RNG.normal(size=N_PEOPLE) / 9)[PERSON],
@@ -48,28 +49,22 @@ def _few_bins(monkeypatch):
     monkeypatch.setattr(lumps, "_PARTS", 3)
 
 
-def _name_columns(shard):
-    shard["columns"] = {"sex": shard.pop("sex")}
+FRAME = pd.DataFrame({"0": SCORES[:, 0], "1": SCORES[:, 1], "y": Y, "sex": SEX, "weight": WEIGHTS})
+FIXED = {"cv": "prefit", "decision": "sticky", "random_state": 0, "confidence": None}
 
 
-def chosen(n_shards, n_models, **settings):
-    model = GoalClassifier(
-        list(SCORES.T[:n_models]), cv="prefit", decision="sticky", random_state=0, **settings, confidence=None
-    )
-    held = {"X": X, "y": Y, "sex": SEX, "scores": SCORES[:, :n_models], "sample_weight": WEIGHTS}
-    with opened("threads", cut(n_shards, **held)) as shards:
-        shards.change("columns", _name_columns)
-        return mix_over(model, shards)
+def chosen(n_parts, n_models, **settings):
+    model = DaskGoalClassifier([column(place) for place in range(n_models)], **FIXED, **settings)
+    names = {"sensitive_features": ["sex"], "sample_weight": "weight", "features": ["0", "1"]}
+    return model.fit(cut(FRAME, n_parts), "y", **names)
 
 
 @pytest.mark.parametrize("n_models", [2, slow(1)])
 @pytest.mark.parametrize("name", CASES)
 def test_no_threshold_inside_of_a_bin_is_better_than_those_that_are_found(name, n_models):
     found = chosen(2, n_models, **CASES[name])
-    twin = GoalClassifier(
-        list(SCORES.T[:n_models]), cv="prefit", decision="sticky", random_state=0, **CASES[name], confidence=None
-    )
-    twin.fit(X, Y, sample_weight=WEIGHTS, sensitive_features={"sex": SEX})
+    twin = GoalClassifier([column(place) for place in range(n_models)], **FIXED, **CASES[name])
+    twin.fit(SCORES, Y, sample_weight=WEIGHTS, sensitive_features={"sex": SEX})
     assert found.value_ == pytest.approx(twin.value_, abs=3e-4)
     assert found.value_ - found.gap_ <= twin.value_ + 1e-9  # what is proven of every mixture is true of this one
     assert found.gap_ <= 3e-4

@@ -1,19 +1,17 @@
 """Audits from counts: those of rows in one place, to the last digit, however rows are cut."""
 
-from functools import partial
-from itertools import pairwise
-
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from counterpoise import audit, certify
-from counterpoise._base.shards import LocalShards
-from counterpoise.distributed.counting import audit_over
+from counterpoise.distributed import audit_over
 from counterpoise.goals import Table
 from counterpoise.metrics import rate_table
-from tests.distributed.engines import COUNTS, opened
-from tests.tiers import slow
+from tests.distributed.cuts import COUNTS, cut
+
+pytest.importorskip("dask.dataframe")
 
 RNG = np.random.default_rng(7)
 N_ROWS = 900
@@ -22,7 +20,7 @@ SEX = np.where(RNG.random(N_ROWS) < 0.4, "F", "M")
 AGE = RNG.integers(20, 60, N_ROWS)
 Y = np.where(X[:, 0] + (SEX == "F") * X[:, 1] + RNG.normal(size=N_ROWS) > 0, "yes", "no")
 BASELINE = np.where(X[:, 0] > 0, "yes", "no")
-MODEL = LogisticRegression().fit(X[:200], Y[:200])
+MODEL = LogisticRegression().fit(pd.DataFrame(X[:200], columns=["0", "1"]), Y[:200])
 GOALS = [
     "recall >= 0.7",  # one share, exact
     "abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.3",  # two groups
@@ -32,42 +30,26 @@ GOALS = [
 ]
 
 
-def sources(n_shards):
-    edges = np.linspace(0, N_ROWS, n_shards + 1).astype(int)
-    rows = [slice(*ends) for ends in pairwise(edges)]
-    held = [
-        {"X": X[one], "y": Y[one], "columns": {"sex": SEX[one], "age": AGE[one]}, "baseline": BASELINE[one]}
-        for one in rows
-    ]
-    return [partial(dict, **one) for one in held]
+FRAME = pd.DataFrame({"0": X[:, 0], "1": X[:, 1], "y": Y, "sex": SEX, "age": AGE, "deployed": BASELINE})
+NAMES = {"sensitive_features": ["sex", "age"], "baseline": "deployed"}
 
 
 @pytest.fixture(scope="module")
 def in_one_place():
-    table = Table(X, Y, {"sex": SEX, "age": AGE}, BASELINE)
+    table = Table(FRAME[["0", "1"]], Y, {"sex": SEX, "age": AGE}, BASELINE)
     return certify(MODEL, GOALS, datasets={"train": table})
 
 
-@pytest.mark.parametrize(("engine", "n_shards"), [*(("threads", count) for count in COUNTS), slow("processes", 2)])
-def test_an_audit_over_shards_is_that_of_rows_in_one_place_to_the_last_digit(engine, n_shards, in_one_place):
-    with opened(engine, sources(n_shards)) as shards:
-        found = audit_over(GOALS, shards, MODEL)
-    assert tuple(found) == tuple(in_one_place)
+@pytest.mark.parametrize("n_parts", COUNTS)
+def test_an_audit_over_dask_is_that_of_rows_in_one_place_to_the_last_digit(n_parts, in_one_place):
+    assert tuple(audit_over(GOALS, MODEL, cut(FRAME, n_parts), "y", **NAMES)) == tuple(in_one_place)
 
 
-def test_rows_with_weights_are_refused():
-    weighed = partial(dict, X=X, y=Y, sample_weight=np.ones(N_ROWS))
-    with LocalShards([weighed]) as shards, pytest.raises(ValueError, match="counts every row once; got sample_weight"):
-        audit_over(GOALS[:1], shards, MODEL)
-
-
-def test_a_shard_without_rows_counts_for_nothing_and_no_rows_at_all_are_refused():
-    empty = partial(dict, X=X[:0], y=Y[:0])
-    whole = partial(dict, X=X, y=Y)
-    with LocalShards([empty, whole]) as shards:
-        assert audit_over(GOALS[:1], shards, MODEL) == certify(MODEL, GOALS[:1], X, Y)
-    with LocalShards([empty]) as shards, pytest.raises(ValueError, match="no rows in any shard"):
-        audit_over(GOALS[:1], shards, MODEL)
+def test_a_partition_without_rows_counts_for_nothing_and_no_rows_at_all_are_refused():
+    found = audit_over(GOALS[:1], MODEL, cut(FRAME[:2], 7), "y", **NAMES)
+    assert found == certify(MODEL, GOALS[:1], FRAME[:2][["0", "1"]], Y[:2])
+    with pytest.raises(ValueError, match="no rows in any partition"):
+        audit_over(GOALS[:1], MODEL, cut(FRAME[:0], 2), "y", **NAMES)
 
 
 def test_counts_of_a_table_are_rows_that_stand_there_as_often():

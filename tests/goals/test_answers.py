@@ -9,10 +9,9 @@ import pytest
 from sklearn.dummy import DummyClassifier
 
 from counterpoise import ConstrainedClassifier, MixtureClassifier, audit, certify
-from counterpoise._base.shards import LocalShards
 from counterpoise.auditing.audit import tighten
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay
-from counterpoise.distributed.counting import audit_over
+from counterpoise.distributed import audit_over
 from counterpoise.goals import Table, bind, churn, error_rate, parse_goal, positive_rate
 from counterpoise.metrics import rate_table
 
@@ -82,15 +81,15 @@ def test_a_baseline_that_is_no_class_is_refused():
     assert model.check_goals(X, baseline=Y)[0].holds  # rows without labels: the model knows the classes
 
 
-def test_answers_counted_over_shards_are_refused_too():
-    parts = [partial(dict, X=np.zeros((100, 1)), y=Y[:100]), partial(dict, X=np.zeros((100, 1)), y=Y[100:])]
+def test_answers_counted_over_dask_are_refused_too():
+    da = pytest.importorskip("dask.array")
+    rows = da.from_array(np.zeros((200, 1)), chunks=(100, 1)), da.from_array(Y, chunks=100)
     for said, message in (("n/a", "hold the label 'n/a'"), (None, "hold the label None.* A missing one is no class")):
         model = Says(np.where(Y == "no", said, Y), ["no", "yes"])
-        with LocalShards(parts) as shards, pytest.raises(ValueError, match=message):
-            audit_over(GOAL, shards, model, pos_label="yes")
+        with pytest.raises(ValueError, match=message):
+            audit_over(GOAL, model, *rows, pos_label="yes")
     model = Says(np.where(Y == "no", "ask", Y), ["no", "yes"])
-    with LocalShards(parts) as shards:
-        (row,) = audit_over("defer_rate <= 0.6", shards, model, defer_label="ask")
+    (row,) = audit_over("defer_rate <= 0.6", model, *rows, defer_label="ask")
     assert row.estimate == 0.5
 
 

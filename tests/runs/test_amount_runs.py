@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from counterpoise.cli import main
-from counterpoise.runs import GoalsFileError, certify_run, fit_run, open_run
+from counterpoise.runs import certify_run, fit_run, open_run
 from counterpoise.runs.tables import audit_table
 
 N = 1500
@@ -66,12 +66,6 @@ def test_without_a_limit_a_report_says_undecided_and_why(folder):
     assert audit[0].verdict == "undecided"
     assert "needs largest_value" in audit[0].note
     assert audit[1].verdict == "holds"
-
-
-def test_rows_read_in_parts_have_no_amounts(folder):
-    (folder / "parts.toml").write_text(FILE.format(more="sample = 500"))
-    with pytest.raises(GoalsFileError, match="kept as counts, without amounts; got both"):
-        fit_run(folder / "parts.toml")
 
 
 def test_decisions_of_a_table_are_audited(folder):

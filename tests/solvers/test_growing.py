@@ -83,7 +83,7 @@ def test_a_cut_is_known_by_its_tail_and_the_codes_of_rows(n_rows):
     oracle = TailOracle.of((rng.random((n_rows, 3)) < 0.4).astype(np.uint8), rng.random(n_rows), 0.3)
     cut = oracle.cut(np.array([0.5, 0.3, 0.2]))
     again = oracle.cut(recode(cut.codes, oracle.sizes, np.arange(n_rows), oracle.sizes), cut.tail)
-    oracle.shards.close()
+    oracle.parts.close()
     np.testing.assert_array_equal(np.concatenate(again.codes), np.concatenate(cut.codes))
     np.testing.assert_allclose(again.slope, cut.slope)
 

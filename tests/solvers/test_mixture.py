@@ -77,7 +77,7 @@ def test_a_tail_of_less_than_a_sample_is_the_worst_sample(alpha):
     assert found.gap <= 1e-4
 
 
-def test_many_rows_in_several_shards_agree_with_highs():
+def test_many_rows_in_several_threads_agree_with_highs():
     losses = np.random.default_rng(2).random((60_000, 6)) < np.linspace(0.1, 0.3, 6)
     found = minimize_cvar(losses, 0.3, tol=1e-6)
     assert found.value == pytest.approx(solve_weights_lp(losses, 0.3).value, abs=2e-6)

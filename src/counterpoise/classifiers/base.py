@@ -607,7 +607,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         drawn = drawn_rows(self.selection_.losses, self.mixture_)
         return float(np.average(drawn, weights=self.selection_.sample_weight))
 
-    # What fit, runs, the explorer and shards call.
+    # What fit, runs, the explorer and Dask call.
 
     def problem_of_fit(self) -> Problem:
         """Return the problem that the parameters describe, after checking it."""

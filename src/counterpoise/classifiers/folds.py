@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from counterpoise._base.checks import check_count
 from counterpoise._base.frames import TEXT, check_lightgbm_columns, columns_of, kind_of, take_rows
-from counterpoise._base.shards import in_threads
+from counterpoise._base.threads import in_threads
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.classifiers.fit_params import (
     EarlyStopping,

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from counterpoise._base.progress import watch_compilation
-from counterpoise._base.shards import available_cpus
+from counterpoise._base.threads import available_cpus
 
 if TYPE_CHECKING:
     from counterpoise._base.compiled import Kernel

@@ -1,4 +1,4 @@
-"""The same estimators where rows live in shards: in other processes, on other machines, or in files."""
+"""The same estimators over Dask collections: rows are counted where they are, and rules are chosen on the counts."""
 
 from counterpoise._base.lazy import lazy
 

@@ -1,2 +1,4 @@
+from counterpoise.distributed.boosting import DaskAdaLPBoostClassifier as DaskAdaLPBoostClassifier
+from counterpoise.distributed.counting import audit_over as audit_over
 from counterpoise.distributed.estimators import DaskGoalClassifier as DaskGoalClassifier
 from counterpoise.distributed.estimators import DaskMixtureClassifier as DaskMixtureClassifier

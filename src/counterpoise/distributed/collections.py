@@ -1,26 +1,24 @@
-"""Dask collections and Parquet files as partitions of shards.
+"""Dask collections and Parquet files as partitions of rows.
 
-``RowCollections`` holds what ``fit`` takes: collections cut at the same rows, or names of columns of X.
-``partitions_of`` divides them among shards, and ``Load`` builds what a shard holds from its partitions. Functions named
-``require_*`` refuse partitions that do not fit, one by one or beside the others.
+``RowCollections`` holds what ``fit`` takes: collections cut at the same rows, or names of columns of X. ``Load`` makes
+of each partition features, labels and the other roles. Functions named ``require_*`` refuse what does not fit.
 """
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from counterpoise._base.checks import check_count
 from counterpoise._base.types import AnyArray
-from counterpoise.distributed.rows import BASELINE, COLUMNS, SAMPLE_WEIGHT, X, Y
+from counterpoise.distributed.partitions import Part, Partitions
+from counterpoise.distributed.rows import BASELINE, COLUMNS, NUMBER, SAMPLE_WEIGHT, X, Y
 from counterpoise.goals.tables import columns_by_name, count_missing
 from counterpoise.rules.pool import feature_names
 
 _MATRIX = 2
-_ARGUMENT_NAMES = {COLUMNS: "sensitive_features"}  # the name of an argument, where a shard calls it otherwise
+_ARGUMENT_NAMES = {COLUMNS: "sensitive_features"}  # the name of an argument, where it is called otherwise here
 
 
 def require_columns(features: Any, names: Sequence[str]) -> None:
@@ -81,28 +79,6 @@ def labels_of(values: Any, number: int) -> AnyArray:
     return np.array(labels.tolist())
 
 
-def join(partitions: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what partitions hold, by role, as one."""
-    if len(partitions) == 1:
-        return partitions[0]
-    result: dict[str, Any] = {}
-    for role in partitions[0]:
-        parts = [one[role] for one in partitions]
-        if isinstance(parts[0], dict):
-            result[role] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        elif hasattr(parts[0], "iloc"):
-            import pandas as pd  # noqa: PLC0415 - optional, and here already
-
-            result[role] = pd.concat(parts, ignore_index=True)
-        elif role == Y and len({part.dtype.kind in "SU" for part in parts}) > 1:
-            raise ValueError(
-                "y must hold labels of one type in all partitions; got texts in some, and numbers in others."
-            )
-        else:
-            result[role] = np.concatenate(parts)
-    return result
-
-
 @dataclass(frozen=True)
 class RowCollections:
     """The arguments of fit: collections cut at the same rows, or the names of columns of X."""
@@ -131,7 +107,7 @@ class RowCollections:
 
     @property
     def _beside(self) -> dict[str, Any]:
-        """Return what came beside X, by its role in a shard."""
+        """Return what came beside X, by its role."""
         columns, weight = self.sensitive_features, self.sample_weight
         values = {Y: self.y, COLUMNS: columns, BASELINE: self.baseline, SAMPLE_WEIGHT: weight}
         return {role: value for role, value in values.items() if value is not None}
@@ -163,37 +139,30 @@ class Every:
 
 @dataclass(frozen=True)
 class Load:
-    """Makes what a shard holds of partitions, each its number and a dict from roles to data."""
+    """Makes what is known of the rows of a partition, given its number and a dict from roles to data."""
 
     names_by_role: dict[str, Any]
     only: "Every | None" = None  # take some of the rows of each partition
     columns: tuple[str, ...] | None = None  # those that every partition of X must have
-    takes_texts: bool = False  # as features
     features: tuple[str, ...] | None = None  # None for all columns of X that were not named
 
-    def __call__(self, parts: list[Any]) -> dict[str, Any]:
-        """Join partitions that hold rows."""
-        partitions = [self._split(number, dict(part)) for number, part in parts]
-        if self.only is not None:
-            partitions = [{role: self.only.of(data) for role, data in one.items()} for one in partitions]
-        return join([one for one in partitions if len(one[X])] or partitions[:1])
+    def __call__(self, number: int, roles: tuple[str, ...], *data: Any) -> Part:
+        """Return the features, labels and other roles of a partition."""
+        part = self._split(number, dict(zip(roles, data, strict=True)))
+        part = part if self.only is None else {role: self.only.of(one) for role, one in part.items()}
+        return {**part, NUMBER: number}
 
     @property
     def names(self) -> list[str]:
         """Return the columns of X that are no features."""
         return [name for one in self.names_by_role.values() for name in ([one] if isinstance(one, str) else one)]
 
-    def features_in(self, columns: Sequence[str]) -> list[str]:
-        """Return those of the columns that are features."""
-        return [name for name in columns if name not in self.names] if self.features is None else list(self.features)
-
     def _split(self, number: int, part: dict[str, Any]) -> dict[str, Any]:
         """Split a partition into features, labels and the other roles, and check them."""
         features = part[X]
         if isinstance(features, tuple):
             columns = None if self.features is None else list(dict.fromkeys([*self.features, *self.names]))
-            path, group, *own_columns = features
-            features = read_parquet(path, group, *(own_columns or [columns]))
+            features = read_parquet(*features, columns)
         if self.columns is not None and self.features is None:  # which else are looked for one by one
             got = tuple(map(str, features.columns))
             if sorted(self.columns) != sorted(got):
@@ -205,9 +174,9 @@ class Load:
         if self.names or self.features is not None:
             require_columns(features, [*self.names, *(self.features or ())])
             part |= {role: features[names] for role, names in self.names_by_role.items()}
-            features = features[self.features_in(features.columns)]
-        if not self.takes_texts:
-            require_numbers(features, number)
+            named = [name for name in features.columns if name not in self.names]
+            features = features[named if self.features is None else list(self.features)]
+        require_numbers(features, number)
         part[X] = features
         require_lengths(part, number)
         part[Y] = labels_of(part[Y], number)
@@ -224,8 +193,8 @@ def is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike))
 
 
-def partitions_of(rows: RowCollections, n_shards: int, only: Every | None = None) -> tuple[list[Load], list[list[Any]]]:
-    """Return what makes each shard, and the delayed partitions that it is made of."""
+def partitions_of(rows: RowCollections, only: Every | None = None) -> Partitions:
+    """Return the partitions of collections, or some rows of each, not computed yet."""
     from dask import delayed  # noqa: PLC0415 - optional
 
     roles, columns = zip(*((role, _delayed_parts(one, role)) for role, one in rows.collections().items()), strict=True)
@@ -235,16 +204,9 @@ def partitions_of(rows: RowCollections, n_shards: int, only: Every | None = None
         raise ValueError(
             f"Collections must be cut at the same rows, with as many partitions each; {texts}. Repartition."
         )
-    number_part = delayed(_number_partition, pure=False)
-    parts = [number_part(number, roles, *part) for number, part in enumerate(zip(*columns, strict=True))]
-    n_used = min(check_count(n_shards, "n_shards"), len(parts))
-    edges = [len(parts) * number // n_used for number in range(n_used + 1)]
     load = Load(rows.names_by_role(), only, columns_of(rows.X), features=checked_features(rows.features))
-    return [load] * n_used, [parts[start:end] for start, end in pairwise(edges)]
-
-
-def _number_partition(number: int, roles: tuple[str, ...], *parts: Any) -> tuple[int, dict[str, Any]]:
-    return number, dict(zip(roles, parts, strict=True))
+    read = delayed(load, pure=False)
+    return Partitions([read(number, roles, *part) for number, part in enumerate(zip(*columns, strict=True))])
 
 
 def columns_of(data: Any) -> tuple[str, ...] | None:
@@ -311,15 +273,6 @@ def _parquet(path: str) -> Any:
 
     system, inside = pyarrow.fs.FileSystem.from_uri(path) if "://" in path else (None, path)
     return pq.ParquetFile(inside, filesystem=system)
-
-
-def stamp_of(path: str) -> tuple[int, Any] | None:
-    """Return the size of a file and when it was changed last; None where it is gone."""
-    import pyarrow.fs  # noqa: PLC0415 - optional
-
-    system, inside = pyarrow.fs.FileSystem.from_uri(path if "://" in path else os.path.abspath(path))  # noqa: PTH100
-    info = system.get_file_info(inside)
-    return None if info.type == pyarrow.fs.FileType.NotFound else (info.size, info.mtime_ns)
 
 
 def column_names(path: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""Audits of rows in shards: rows that no goal distinguishes are counted, and the counts are audited.
+"""Audits of rows in partitions: rows that no goal distinguishes are counted, and the counts are audited.
 
-An audit uses the label of a row, the columns that goals name, the baseline prediction and the decision. Each shard
-counts its rows by these values and the counts are added up. The audit of one machine takes them in place of rows. They
-are whole numbers, so intervals and verdicts are the same to the last digit however the rows are divided.
+An audit uses the label of a row, the columns that goals name, the baseline prediction and the decision. The rows
+of each partition are counted by these values and the counts are added up. The audit of one machine takes them in place
+of rows. They are whole numbers, so intervals and verdicts are the same to the last digit however the rows are divided.
 """
 
 from collections import Counter
@@ -11,22 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.shards import Shard, Shards
 from counterpoise._base.types import AnyArray, ArrayLike
 from counterpoise.auditing.audit import Audit, audit, classes_of_model, defer_label_of
 from counterpoise.classifiers.base import MixtureBase
-from counterpoise.distributed.rows import (
-    BASELINE,
-    COLUMNS,
-    MOST_CELLS,
-    SAMPLE_WEIGHT,
-    Values,
-    X,
-    Y,
-    code_cells,
-    column_of,
-    in_order,
-)
+from counterpoise.distributed.collections import RowCollections, partitions_of
+from counterpoise.distributed.partitions import Part
+from counterpoise.distributed.rows import BASELINE, COLUMNS, MOST_CELLS, Values, X, Y, code_cells, column_of, in_order
 from counterpoise.goals import Table
 
 
@@ -37,16 +27,10 @@ class RowCounts(NamedTuple):
     answers: tuple[AnyArray, ...]  # in the order in which they were counted
 
 
-def count_by_values(shard: Shard, *answers: AnyArray) -> Counter[Values]:
-    """Return how many rows of a shard have each label, baseline, columns and answers."""
-    numbers, values = code_cells(shard, Y, answers)
-    return Counter(dict(zip(values, np.bincount(numbers, minlength=len(values)).tolist(), strict=True)))
-
-
 def tabulate_counts(counts: Counter[Values], columns: Sequence[str], *, has_baseline: bool) -> RowCounts:
     """Return counted rows as a table, whatever the order in which they were counted."""
     if not counts:
-        raise ValueError("There are no rows in any shard: an audit needs some.")
+        raise ValueError("There are no rows in any partition: an audit needs some.")
     if len(counts) > MOST_CELLS:
         raise ValueError(
             f"The columns {', '.join(columns)} divide the rows into {len(counts)} different kinds, more than "
@@ -63,24 +47,32 @@ def tabulate_counts(counts: Counter[Values], columns: Sequence[str], *, has_base
 
 def audit_over(
     goals: Any,
-    shards: Shards,
     model: Any,
+    X: Any,
+    y: Any,
     *,
+    sensitive_features: Any = None,
+    baseline: Any = None,
+    features: Sequence[str] | None = None,
     confidence: float | None = None,
     pos_label: Any = None,
     defer_label: Any = None,
     classes: ArrayLike | None = None,
 ) -> Audit:
-    """Audit a classifier on rows in shards, as ``certify`` does on rows in one place.
+    """Audit a classifier on Dask collections, as ``certify`` does on rows in one place.
 
     Parameters
     ----------
     goals : goals or their texts
-    shards : Shards
-        Each holds ``"X"`` and ``"y"``, and may hold ``"columns"`` (a dict of arrays) and ``"baseline"``. Goals name
-        those columns.
     model : fitted classifier
         It decides where the rows are.
+    X : dask DataFrame or Array, or path of Parquet files
+    y, baseline : dask Series or Array, or str
+        Labels, and the deployed model's predictions; or the names of columns of X, which then are no features.
+    sensitive_features : dask DataFrame, Series or Array, or list of str, optional
+        Columns that goals use; or the names of columns of X, which then are no features.
+    features : list of str, optional
+        Names of the columns of X that are features, as for ``DaskGoalClassifier.fit``.
     confidence, pos_label, defer_label, classes
         As for ``certify``.
 
@@ -90,36 +82,33 @@ def audit_over(
 
     Examples
     --------
+    >>> import dask.array as da
     >>> import numpy as np
-    >>> from functools import partial
     >>> from sklearn.dummy import DummyClassifier
-    >>> from counterpoise._base.shards import LocalShards
-    >>> from counterpoise.distributed.counting import audit_over
+    >>> from counterpoise.distributed import audit_over
     >>> X, y = np.zeros((100, 1)), np.repeat([0, 1], 50)
     >>> model = DummyClassifier(strategy="constant", constant=1).fit(X, y)
-    >>> with LocalShards([partial(dict, X=X[part], y=y[part]) for part in (slice(0, 30), slice(30, 100))]) as shards:
-    ...     print(audit_over("recall >= 0.9", shards, model))
+    >>> print(audit_over("recall >= 0.9", model, da.from_array(X, chunks=(30, 1)), da.from_array(y, chunks=30)))
     goal           estimate     low    high   bound  margin  verdict  rows
     recall >= 0.9    1.0000  0.9418  1.0000  0.9000  0.0418  holds      50
     All verdicts are right together with confidence 0.95.
     """
-    parts = shards.map(_count_decisions, model)
-    columns, has_baseline = parts[0][1:]
-    rows = tabulate_counts(sum((one[0] for one in parts), Counter()), columns, has_baseline=has_baseline)
+    rows = RowCollections(X, y, sensitive_features, baseline, None, features).with_features_of([model])
+    parts = partitions_of(rows).map(_count_decisions, model)
+    columns = next((names for _, names in parts if names), ())
+    counts = sum((one[0] for one in parts), Counter())
+    counted = tabulate_counts(counts, columns, has_baseline=baseline is not None)
     positive = getattr(model, "pos_label", None) if pos_label is None else pos_label
-    all_classes = classes_of_model(model, rows.table.y) if classes is None else classes
+    all_classes = classes_of_model(model, counted.table.y) if classes is None else classes
     options = {"pos_label": positive, "classes": all_classes, "defer_label": defer_label_of(model, defer_label)}
-    return audit(goals, rows.answers[0], rows.table, confidence=confidence, **options)
+    return audit(goals, counted.answers[0], counted.table, confidence=confidence, **options)
 
 
-def _count_decisions(shard: Shard, model: Any) -> tuple[Counter[Values], tuple[str, ...], bool]:
-    if shard.get(SAMPLE_WEIGHT) is not None:
-        raise ValueError(
-            f"An audit over shards counts every row once; got sample_weight in shard {shard.number}. Leave it out."
-        )
-    inputs = {"sensitive_features": shard.get(COLUMNS), "baseline": shard.get(BASELINE)}
-    names = tuple(shard.get(COLUMNS) or ())
-    if not len(shard[X]):
-        return Counter(), names, shard.get(BASELINE) is not None
-    answers = model.predict(shard[X], **(inputs if isinstance(model, MixtureBase) else {}))
-    return count_by_values(shard, answers), names, shard.get(BASELINE) is not None
+def _count_decisions(part: Part, model: Any) -> tuple[Counter[Values], tuple[str, ...]]:
+    inputs = {"sensitive_features": part.get(COLUMNS), "baseline": part.get(BASELINE)}
+    names = tuple(part.get(COLUMNS) or ())
+    if not len(part[X]):
+        return Counter(), names
+    answers = model.predict(part[X], **(inputs if isinstance(model, MixtureBase) else {}))
+    numbers, values = code_cells(part, part[Y], (answers,))
+    return Counter(dict(zip(values, np.bincount(numbers, minlength=len(values)).tolist(), strict=True))), names

@@ -2,8 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,19 +10,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from counterpoise._base.checks import check_count
-from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray
 from counterpoise.classifiers.folds import trained_copy
 from counterpoise.classifiers.goal import GoalClassifier, list_models
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.collections import Every, Load, RowCollections, is_column, is_path, join, partitions_of
-from counterpoise.distributed.dask_shards import DaskShards, Parts, as_client
-from counterpoise.distributed.fitting import check, check_rows, decide_over, mix_over, prepare
-from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y
+from counterpoise.distributed.collections import Every, RowCollections, is_column, is_path, partitions_of
+from counterpoise.distributed.fitting import check, check_rows, decide_over, mix_over
+from counterpoise.distributed.lightgbm import TrainingRows, is_lightgbm, lightgbm_over_dask, train_lightgbm
+from counterpoise.distributed.partitions import Part
+from counterpoise.distributed.rows import SAMPLE_WEIGHT, X, Y, inspect_rows
 from counterpoise.learners.resampling import fresh_copy
 from counterpoise.rules.draws import generator_of
 from counterpoise.rules.families import answers_of
 from counterpoise.rules.pool import named_models
+from counterpoise.rules.rows import stack_rows
 
 _MATRIX = 2
 
@@ -134,61 +134,39 @@ def _require_cut_alike(others: dict[str, Any], sizes: list[int | None], what: st
 
 
 _MOST_ROWS = 1_000_000  # that a model of one machine is trained on
+_FOLDS = 5  # that cv="auto" stands for
 
 
-def train_over(model: Any, rows: RowCollections, client: Any, step: int, seed: int) -> Any:
+def train_over(model: Any, rows: RowCollections, step: int, seed: int) -> Any:
     """Return a copy of a model trained on the rows of each partition but for every ``step``-th.
 
     Random states that are not set are set from the seed.
     """
-    if type(model).__module__.startswith("lightgbm.dask"):
-        return _by_lightgbm(fresh_copy(model, seed, only_unset=True), rows, client, step)
-    loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True))
-    from dask import delayed  # noqa: PLC0415 - optional
-
-    lengths = [delayed(_n_rows)(load, parts) for load, parts in zip(loads, partitions, strict=True)]
-    again = -(-sum(client.gather(client.compute(lengths))) // _MOST_ROWS)
-    loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True, again=again))
-    tasks = [delayed(load)(parts) for load, parts in zip(loads, partitions, strict=True)]
-    rows_of = join([one for one in client.gather(client.compute(tasks)) if len(one[X])])
-    return trained_copy(model, rows_of[X], np.asarray(rows_of[Y]), rows_of.get(SAMPLE_WEIGHT), seed)
+    if is_lightgbm(model):
+        training = TrainingRows.of(partitions_of(rows, Every(step, others=True)))
+        weight = None if rows.sample_weight is None else training.column(SAMPLE_WEIGHT)
+        return train_lightgbm(fresh_copy(model, seed, only_unset=True), training, weight)
+    n_rows = sum(partitions_of(rows, Every(step, others=True)).map(_n_rows))
+    parts = partitions_of(rows, Every(step, others=True, again=-(-n_rows // _MOST_ROWS))).map(_training_rows)
+    X, y, weights = zip(*(part for part in parts if len(part[1])), strict=True)
+    weight = None if weights[0] is None else np.concatenate(weights)
+    return trained_copy(model, _stack(X), np.concatenate(y), weight, seed)
 
 
-def _n_rows(load: Load, parts: list[Any]) -> int:
-    return len(load(parts)[X])
+def _n_rows(part: Part) -> int:
+    return len(part[X])
 
 
-def _by_lightgbm(model: Any, rows: RowCollections, client: Any, step: int) -> Any:
-    """Train by LightGBM's own distributed training; its trees may depend on the workers."""
-    import dask.dataframe as dd  # noqa: PLC0415 - optional
-    from dask import delayed  # noqa: PLC0415
-
-    loads, partitions = partitions_of(rows, 1 << 30, Every(step, others=True))
-    frames = [delayed(_frame_of)(load, parts) for load, parts in zip(loads, partitions, strict=True)]
-    frame = dd.from_delayed(frames, verify_meta=False)
-    features = [name for name in frame.columns if name not in (Y, SAMPLE_WEIGHT)]
-    options = {"sample_weight": frame[SAMPLE_WEIGHT]} if SAMPLE_WEIGHT in frame.columns else {}
-    return model.set_params(client=client).fit(frame[features], frame[Y], **options).to_local()
+def _training_rows(part: Part) -> tuple[Any, AnyArray, Any]:
+    return part[X], np.asarray(part[Y]), part.get(SAMPLE_WEIGHT)
 
 
-def _frame_of(load: Load, parts: list[Any]) -> Any:
-    import pandas as pd  # noqa: PLC0415 - optional
+def _stack(parts: Sequence[Any]) -> Any:
+    if hasattr(parts[0], "iloc"):
+        import pandas as pd  # noqa: PLC0415 - optional, and here already
 
-    part = load(parts)
-    frame = part[X] if hasattr(part[X], "columns") else pd.DataFrame(np.asarray(part[X])).rename(columns=str)
-    return frame.assign(**{role: np.asarray(part[role]) for role in (Y, SAMPLE_WEIGHT) if role in part})
-
-
-_FOLDS = 5  # that cv="auto" stands for
-
-
-@contextmanager
-def shards_of(rows: RowCollections, client: Any, n_shards: int | None, only: Every | None = None) -> Iterator[Shards]:
-    """Put rows, or some of each partition, into shards on the workers of a cluster, by default one on each worker."""
-    client = as_client(client)
-    n_held = max(1, len(client.nthreads())) if n_shards is None else n_shards
-    with DaskShards(list(map(Parts, *partitions_of(rows, n_held, only))), client) as shards:
-        yield shards
+        return pd.concat(parts, ignore_index=True)
+    return stack_rows(list(parts))
 
 
 class OverDask(ClassifierMixin, BaseEstimator):
@@ -264,10 +242,8 @@ class OverDask(ClassifierMixin, BaseEstimator):
         sensitive_features: Any = None,
         baseline: Any = None,
         features: Any = None,
-        client: Any = None,
-        n_shards: int | None = None,
     ) -> Self:
-        """Fit on the workers of a Dask cluster.
+        """Fit where the rows are, with the scheduler of Dask that is set, or the cluster of the present client.
 
         Parameters
         ----------
@@ -283,17 +259,16 @@ class OverDask(ClassifierMixin, BaseEstimator):
         features : list of str, optional
             Names of the columns of X that are features. Default: those that models were trained on, where they are
             fitted and know names, else all columns that are named nowhere else, ids of people among them.
-        client : distributed.Client, optional
-            Default: the present one.
-        n_shards : int, optional
-            How many shards the partitions are joined to. Default: one for each worker. It does not change the result.
 
         Returns
         -------
         self
         """
-        self._fit_rows(RowCollections(X, y, sensitive_features, baseline, sample_weight, features), client, n_shards)
+        self._fit_rows(RowCollections(X, y, sensitive_features, baseline, sample_weight, features))
         return self
+
+    def _fit_rows(self, rows: RowCollections) -> None:
+        raise NotImplementedError
 
     def rebalance(self, *args: Any, **changes: Any) -> Self:
         """Return a classifier with the same models and another mixture: as on one machine, which see."""
@@ -368,10 +343,9 @@ class DaskMixtureClassifier(OverDask):
 
     kind = MixtureClassifier
 
-    def _fit_rows(self, rows: RowCollections, client: Any, n_shards: int | None) -> None:
+    def _fit_rows(self, rows: RowCollections) -> None:
         rows = rows.with_features_of([model for _, model in named_models(self.local.estimators)])
-        with shards_of(rows, client, n_shards) as shards:
-            mix_over(self.local, shards)
+        mix_over(self.local, partitions_of(rows))
 
 
 class DaskGoalClassifier(OverDask):
@@ -391,24 +365,18 @@ class DaskGoalClassifier(OverDask):
 
     kind = GoalClassifier
 
-    def _fit_rows(self, rows: RowCollections, client: Any, n_shards: int | None) -> None:
+    def _fit_rows(self, rows: RowCollections) -> None:
         local = self.local
+        if local.is_prefit:
+            models = [model for _, model in named_models(list(list_models(local.estimator)))]
+            mix_over(local, partitions_of(rows.with_features_of(models)))
+            return
         check(local)
-        client = as_client(client)
-        step = None if local.is_prefit else _FOLDS if local.cv == "auto" else check_count(local.cv, "cv", 2)
-        only = None if step is None else Every(step)
+        step = _FOLDS if local.cv == "auto" else check_count(local.cv, "cv", 2)
         seed = int(generator_of(local.random_state).integers(2**31))
-        if local.estimator is None:
-            from lightgbm import DaskLGBMClassifier  # noqa: PLC0415 - optional
-
-            pool = named_models([DaskLGBMClassifier(random_state=seed, verbose=-1)])
-        else:
-            pool = named_models(list(list_models(local.estimator)))
-        models = [model for _, model in pool]
-        selection = rows.with_features_of(models) if step is None else rows  # a copy is trained on all features
-        with shards_of(selection, client, n_shards, only) as shards:
-            prepared_rows = prepare(shards)
-            check_rows(local, prepared_rows.cells)
-            if step is not None:
-                models = [train_over(model, rows, client, step, seed) for model in models]
-            decide_over(local, prepared_rows, [(name, model) for (name, _), model in zip(pool, models, strict=True)])
+        pool = [lightgbm_over_dask(seed)] if local.estimator is None else list(list_models(local.estimator))
+        partitions = partitions_of(rows, Every(step))
+        cells, sample = inspect_rows(partitions)
+        check_rows(local, cells)
+        trained = [(name, train_over(model, rows, step, seed)) for name, model in named_models(pool)]
+        decide_over(local, partitions, cells, sample, trained)

@@ -1,8 +1,8 @@
-"""Decision rules of scores that live in shards, chosen on lumps of rows and proven over every threshold.
+"""Decision rules of scores that live in partitions, chosen on lumps of rows and proven over every threshold.
 
-A *lump* is the rows of one cell whose scores lie in the same bins, counted over all shards. A rule whose thresholds lie
-between bins treats the rows of a lump alike. So the program of one machine, with lumps as weighted rows, finds the best
-of these rules without seeing a single row.
+A *lump* is the rows of one cell whose scores lie in the same bins, counted over all partitions. A rule whose thresholds
+lie between bins treats the rows of a lump alike. So the program of one machine, with lumps as weighted rows, finds the
+best of these rules without seeing a single row.
 
 Where a score takes few values, each value has its own bin. Otherwise bins begin at quantiles, and the dual of the
 program shows which of them to split. It prices every lump. A threshold inside a bin costs at least the sum before that
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.shards import Shard, Shards, total
 from counterpoise._base.types import FloatArray, IntArray
+from counterpoise.distributed.partitions import Part, Partitions
 from counterpoise.distributed.rows import CELL, MASS, Cells
 from counterpoise.goals import InfeasibleGoals, Rate
 from counterpoise.goals.binding import bind_rates
@@ -33,7 +33,7 @@ from counterpoise.rules.scores.table import RankedScores, RuleGroups, ScoreTable
 from counterpoise.solvers.linear_program import MixtureSolution
 from counterpoise.theory.risks import Mean, WorstGroup
 
-SCORES = "scores"  # the name in a shard of the scores, (n_rows, n_models)
+SCORES = "scores"  # the name of the scores, (n_rows, n_models)
 _CHUNK = 1 << 20  # rows of one step
 _DISTINCT = 1 << 14  # values of a score up to which each has its own bin
 _FINE = 1 << 16  # bins of the histogram from which quantiles are taken
@@ -54,9 +54,9 @@ class Lumps(NamedTuple):
     highs: FloatArray
 
 
-def lump_over(shards: Shards, edges: Edges) -> Lumps:
-    """Return the lumps of the rows of all shards: one pass over the rows."""
-    lumps = join_lumps(shards.map(_lumps, edges))
+def lump_over(partitions: Partitions, edges: Edges) -> Lumps:
+    """Return the lumps of the rows of all partitions: one pass over the rows."""
+    lumps = join_lumps(partitions.map(_lumps, edges))
     if len(lumps.mass) > _MOST_LUMPS:
         raise ValueError(
             f"The groups and scores divide the rows into {len(lumps.mass)} different lumps, more than {_MOST_LUMPS}: "
@@ -65,19 +65,19 @@ def lump_over(shards: Shards, edges: Edges) -> Lumps:
     return lumps
 
 
-def _chunks(shard: Shard) -> Iterator[slice]:
-    n_rows = len(shard[SCORES])
+def _chunks(part: Part) -> Iterator[slice]:
+    n_rows = len(part[SCORES])
     for start in range(0, n_rows, _CHUNK):
         yield slice(start, min(start + _CHUNK, n_rows))
 
 
-def _lumps(shard: Shard, edges: Edges) -> Lumps:
+def _lumps(part: Part, edges: Edges) -> Lumps:
     nothing = np.empty((0, len(edges)))
     parts = [Lumps(np.empty((0, 1 + len(edges)), dtype=np.int64), np.empty(0), np.empty(0), nothing, nothing)]
-    for place in _chunks(shard):
-        scores, mass = np.asarray(shard[SCORES][place], dtype=np.float64), np.asarray(shard[MASS][place])
+    for place in _chunks(part):
+        scores, mass = np.asarray(part[SCORES][place], dtype=np.float64), np.asarray(part[MASS][place])
         bins = [np.searchsorted(own, scores[:, model]) for model, own in enumerate(edges)]
-        keys = np.column_stack([shard[CELL][place], *bins])
+        keys = np.column_stack([part[CELL][place], *bins])
         parts.append(_merge_equal_keys(Lumps(keys, mass, np.ones(len(mass)), scores, scores)))
     return join_lumps(parts)
 
@@ -99,25 +99,25 @@ def _merge_equal_keys(rows: Lumps) -> Lumps:
     return Lumps(keys[starts], mass, n_rows, lows, highs)
 
 
-def _orders(shard: Shard) -> IntArray:
+def _orders(part: Part) -> IntArray:
     """Return how many scores of each model there are of each binary order."""
-    scores = shard[SCORES]
+    scores = part[SCORES]
     counts = [
-        [exponent_counts(np.asarray(scores[place, model], dtype=np.float64)) for place in _chunks(shard)]
+        [exponent_counts(np.asarray(scores[place, model], dtype=np.float64)) for place in _chunks(part)]
         for model in range(scores.shape[1])
     ]
     return np.array([np.sum(one, axis=0) for one in counts])
 
 
-def first_edges(shards: Shards, usual: FloatArray, noise: Sequence[float]) -> Edges:
+def first_edges(partitions: Partitions, usual: FloatArray, noise: Sequence[float]) -> Edges:
     """Return the bins to begin with; no bin has scores on both sides of a model's usual threshold."""
-    distinct = shards.map(_distinct)
+    distinct = partitions.map(_distinct)
     n_bins = max(8, int(_BINS ** (1 / usual.size)))
     edges = []
     for model, own in enumerate(usual.tolist()):
         parts = [values for one in distinct if (values := one[model]) is not None]
         if len(parts) < len(distinct):
-            edges.append(_quantiles(shards, model, own, n_bins))
+            edges.append(_quantiles(partitions, model, own, n_bins))
         else:
             values = np.unique(np.concatenate(parts))
             falling = values[::-1]
@@ -125,43 +125,43 @@ def first_edges(shards: Shards, usual: FloatArray, noise: Sequence[float]) -> Ed
     return tuple(edges)
 
 
-def _distinct(shard: Shard) -> list[FloatArray | None]:
+def _distinct(part: Part) -> list[FloatArray | None]:
     """Return the different values of each score; None where they are many, which shows early."""
     distinct: list[FloatArray | None] = []
-    for model in range(shard[SCORES].shape[1]):
+    for model in range(part[SCORES].shape[1]):
         values = np.empty(0)
-        for place in _chunks(shard):
-            values = np.unique(np.append(values, shard[SCORES][place, model]))
+        for place in _chunks(part):
+            values = np.unique(np.append(values, part[SCORES][place, model]))
             if values.size > _DISTINCT:
                 break
         distinct.append(None if values.size > _DISTINCT else values)
     return distinct
 
 
-def _quantiles(shards: Shards, model: int, usual: float, n_bins: int) -> FloatArray:
-    low, high = ranges_over(shards)[model].tolist()
+def _quantiles(partitions: Partitions, model: int, usual: float, n_bins: int) -> FloatArray:
+    low, high = ranges_over(partitions)[model].tolist()
     fine = np.linspace(low, high, _FINE + 1)[1:]
-    reach = np.cumsum(total(shards.map(_masses, model, fine)))
+    reach = np.cumsum(np.sum(partitions.map(_masses, model, fine), axis=0))
     places = np.searchsorted(reach, reach[-1] * np.arange(1, n_bins) / n_bins)
     return np.unique(np.append(fine[places], [usual] if low < usual < high else []))
 
 
-def ranges_over(shards: Shards) -> FloatArray:
+def ranges_over(partitions: Partitions) -> FloatArray:
     """Return the least and the largest score of each model, shape (n_models, 2)."""
-    ranges = np.array(shards.map(_ranges))
+    ranges = np.array(partitions.map(_ranges))
     return np.stack([ranges[:, 0].min(axis=0), ranges[:, 1].max(axis=0)], axis=1)
 
 
-def _ranges(shard: Shard) -> tuple[FloatArray, FloatArray]:
-    scores = shard[SCORES]
+def _ranges(part: Part) -> tuple[FloatArray, FloatArray]:
+    scores = part[SCORES]
     return scores.min(axis=0, initial=np.inf), scores.max(axis=0, initial=-np.inf)
 
 
-def _masses(shard: Shard, model: int, edges: FloatArray) -> FloatArray:
+def _masses(part: Part, model: int, edges: FloatArray) -> FloatArray:
     sums = np.zeros(edges.size)
-    for place in _chunks(shard):
-        bins = np.minimum(np.searchsorted(edges, shard[SCORES][place, model]), edges.size - 1)
-        sums += np.bincount(bins, shard[MASS][place], edges.size)
+    for place in _chunks(part):
+        bins = np.minimum(np.searchsorted(edges, part[SCORES][place, model]), edges.size - 1)
+        sums += np.bincount(bins, part[MASS][place], edges.size)
     return sums
 
 
@@ -193,18 +193,20 @@ def ends_of_each(lumps: Lumps) -> FloatArray:
 _MAX_PASSES = 12  # over the rows: three or four are enough
 
 
-def choose_rules_over(model: Any, pool: Pool, shards: Shards, cells: Cells, usual: FloatArray) -> Any:
-    """Choose the rules of a classifier of one machine on scores that live in shards, and return it.
+def choose_rules_over(model: Any, pool: Pool, partitions: Partitions, cells: Cells, usual: FloatArray) -> Any:
+    """Choose the rules of a classifier of one machine on scores that live in partitions, and return it.
 
     The lumps are so fine that the best rules between them are within twice ``TOL`` of the best rules of all.
     """
     problem = model.problem_of_fit()
-    noise = [noise_of(counts) for counts in total(shards.map(_orders))]  # what rounding may leave of a score of zero
-    edges = first_edges(shards, usual, noise)
+    noise = [
+        noise_of(counts) for counts in np.sum(partitions.map(_orders), axis=0)
+    ]  # what rounding may leave of a score of zero
+    edges = first_edges(partitions, usual, noise)
     # A budget is counted from the least mean loss: that too is computed over every threshold.
     problems = [problem] if problem.budget is None else [problem._replace(objective=Mean(), budget=None), problem]
     for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - stored at the end
-        lumps = lump_over(shards, edges)
+        lumps = lump_over(partitions, edges)
         evidence = evidence_of(lumps, cells, pool.positive, usual)
         ranked = rank(evidence, find_groups(problem.by, evidence.answers.tables[TRAIN], lumps.n_rows))
         results = [_bound_thresholds(ranked, lumps, edges, noise, one) for one in problems]

@@ -1,10 +1,10 @@
 """The rows that goals count out of, by kind: label, baseline and prediction decide what a row contributes to a rate.
 
 Every rate is a constant plus, for each part of the data that it counts out of, the (weighted) mean of what the rows of
-that part contribute; a row's contribution depends on its kind alone. So eight counts a part, which add up over shards,
-are all that a bound on the population's rates needs; for weighted rows the same at each of a few weights. Where rates
-distinguish several classes there are more kinds: of each class that they name, and of all others together. A deferred
-row is a third prediction.
+that part contribute; a row's contribution depends on its kind alone. So eight counts a part, which add up over parts of
+the rows, are all that a bound on the population's rates needs; for weighted rows the same at each of a few weights.
+Where rates distinguish several classes there are more kinds: of each class that they name, and of all others together.
+A deferred row is a third prediction.
 
 Where rates count amounts, a row weighs its amount, as a part of the largest there can be. What is counted in amounts
 out of rows, as a cost, is a value of each row: such values are spread over few.

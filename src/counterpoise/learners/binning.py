@@ -24,7 +24,7 @@ from sklearn.utils import check_array
 from counterpoise._base.checks import as_numbers, check_count
 from counterpoise._base.compiled import helper, kernel
 from counterpoise._base.frames import is_frame
-from counterpoise._base.shards import available_cpus
+from counterpoise._base.threads import available_cpus
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, ByteArray, FloatArray, IntArray
 
 Result = TypeVar("Result")
@@ -235,10 +235,6 @@ class ValueFlags(NamedTuple):
     flags: ByteArray  # (n_features,): flags
     occurs: BoolArray  # (n_features, 256): which codes of categories
 
-    def merge(self, other: "ValueFlags") -> "ValueFlags":
-        """Return the flags of these rows and of others together."""
-        return ValueFlags(self.flags | other.flags, self.occurs | other.occurs)
-
 
 def sample_places(n_samples: int) -> IntArray | None:
     """Return the rows that quantiles are taken from; None where it is all of them."""
@@ -284,14 +280,14 @@ def bin_part(
 
 
 def make_binned(
-    bins: ByteArray, edges: list[FloatArray], is_categorical: BoolArray, seen: ValueFlags, names: AnyArray | None = None
+    bins: ByteArray, edges: list[FloatArray], is_categorical: BoolArray, seen: ValueFlags
 ) -> BinnedFeatures:
-    """Return the bins of some rows with the flags of all rows, so that those of all shards lie alike."""
+    """Return the bins of some rows with the flags of all rows."""
     known, n_bins = list(edges), np.array([own.size + 1 for own in edges], dtype=np.int64)
     for feature in np.flatnonzero(is_categorical).tolist():
         codes = np.flatnonzero(seen.occurs[feature, :MISSING_BIN])
         known[feature], n_bins[feature] = codes.astype(np.float64), codes.max(initial=0) + 1
-    return BinnedFeatures(bins, known, is_categorical, n_bins, (seen.flags & HAS_MISSING) > 0, names)
+    return BinnedFeatures(bins, known, is_categorical, n_bins, (seen.flags & HAS_MISSING) > 0)
 
 
 def bin_like(X: Any, binned: BinnedFeatures) -> BinnedFeatures:

@@ -21,6 +21,7 @@ _CLASSES_OF = {
     "counterpoise.classifiers.folds": ("AveragedClassifier",),
     "counterpoise.classifiers.goal": ("GoalClassifier",),
     "counterpoise.classifiers.mixture": ("MixtureClassifier",),
+    "counterpoise.distributed.boosting": ("DaskAdaLPBoostClassifier",),
     "counterpoise.distributed.estimators": ("DaskGoalClassifier", "DaskMixtureClassifier"),
     "counterpoise.goals.checks": ("GoalCheck",),
     "counterpoise.goals.disparity": ("GroupDisparities", "GroupInStratum", "WorstDisparity"),

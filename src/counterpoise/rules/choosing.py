@@ -149,7 +149,7 @@ class RepeatedLosses:
     def close(self) -> None:
         """Let the threads go."""
         if self._oracle is not None:
-            self._oracle.shards.close()
+            self._oracle.parts.close()
 
 
 class ModelFamily(NamedTuple):

@@ -56,7 +56,7 @@ _LESS = 0.75  # of the least rows of a group, in proportion: a part of the rows 
 _SMALL = 1e-6  # change of a bound that shows in which units the limits of its goal are
 _TINY = 1e-12
 _N_LIKELY = 64  # slacks that the population may have
-OVER_SHARDS = NO_MARGINS._replace(reason="a mixture over shards keeps sums of rows, and its margins need the rows")
+OVER_DASK = NO_MARGINS._replace(reason="a mixture over Dask keeps counts of rows, and its margins need the rows")
 
 
 class GoalSlack(NamedTuple):
@@ -120,7 +120,7 @@ def solve_with_margins(family: Any, problem: Problem) -> Any:
     problem = problem._replace(fewest_draws=False)  # it is solved some twenty times
     plain, kept = family.solve(problem._replace(confidence=None)), family.selection_data
     if kept.answers.tables[TRAIN].row_numbers is not None:
-        return plain._replace(margins=OVER_SHARDS)
+        return plain._replace(margins=OVER_DASK)
     if not isinstance(problem.confidence, Proof):
         return _with_margins(family, problem, plain)
     level = problem.confidence.confidence

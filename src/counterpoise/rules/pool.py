@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from counterpoise._base.checks import as_numbers
 from counterpoise._base.frames import check_lightgbm_columns, column_names, select, take_rows
 from counterpoise._base.progress import prediction_listener
-from counterpoise._base.shards import in_threads
+from counterpoise._base.threads import in_threads
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals.classes import as_labels
 from counterpoise.rules.goal_rows import TRAIN, Positive

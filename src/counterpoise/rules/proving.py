@@ -341,7 +341,7 @@ def why_no_proof(goals: Sequence[Goal], kept: Any) -> str:
     if not goals:
         return "the goals are about lists of rows and no samples"
     if getattr(kept, "n_rows", None) is not None:
-        return "a model fitted over shards keeps sums of rows, and tests need the rows: pass X and y to choose on"
+        return "a model fitted over Dask keeps counts of rows, and tests need the rows: pass X and y to choose on"
     if kept.persons is not None and np.unique(kept.persons).size < kept.persons.size:
         return "tests need independent rows, and some persons have several: pass one row for each"
     if kept.has_fold_scores and kept.test_rows is None:

@@ -31,7 +31,7 @@ def columns_to_try(settings: RunSettings) -> list[list[str]]:
 
 def try_columns(work: Work, model: Any) -> Iterator[tuple[list[str], Evaluation]]:
     """Yield columns that decisions may use, with the run that is then chosen inside the goals, where these can hold."""
-    if work.settings.method.name != methods.GOALS or work.data.rest is not None or not work.enforced:
+    if work.settings.method.name != methods.GOALS or not work.enforced:
         return
     for names in columns_to_try(work.settings):
         with warnings.catch_warnings():
@@ -57,8 +57,7 @@ def ways_to_hold(work: Work, model: Any) -> Iterator[str]:
     if not method.models:
         pair = 'models = [{ name = "gradient_boosting" }, { name = "logistic" }]'
         yield f"Not tried, as it takes training: another model beside it, {pair} in [method]."
-    if work.data.rest is None:
-        yield 'Not tried, as it takes training: models that are trained for the goals, method.name = "lpboost".'
+    yield 'Not tried, as it takes training: models that are trained for the goals, method.name = "lpboost".'
 
 
 def ways_to_meet(work: Work, model: Any, run_result: RunResult) -> list[str]:

@@ -62,8 +62,6 @@ def alternatives_run(
             'none. Fit a run with method.name = "goals"; this one can be beside it, with --other.'
         )
     data, estimator = own_data(run), final_estimator(model)
-    if data.rest is not None:
-        raise DataError("The rows of this run were read in parts, and only counts of them are kept: no alternatives.")
     part = data.splits.get(TEST)
     if disparity is None and not any(isinstance(goal.left, WorstOf) and goal.left.sense for goal in estimator.goals_):
         columns = list(run.settings.data.groups)

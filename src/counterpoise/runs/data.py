@@ -233,24 +233,11 @@ class RunRows:
     largest_weight: float | None = None  # that a row of their population can have
     largest_value: float | dict[str, float] | None = None  # the same for amounts
     amounts: dict[str, AnyArray] = field(default_factory=dict)  # columns that goals count with, beside features
-    counts: FloatArray | None = None  # how many rows each stands for, where rows that are alike are there once
-    predictions: tuple[AnyArray, ...] = ()  # beside counts: those of plain training, then those of each rule
-    drawn: AnyArray | None = None  # the drawn decisions, where rows are counted by them
     population: bool = True  # whether they are a sample of people, and no list
     ids: AnyArray | None = None  # the person of each row; None: each is of another
 
     def __len__(self) -> int:
         return len(self.X)
-
-    @property
-    def n_rows(self) -> int:
-        """Return how many rows there are."""
-        return len(self) if self.counts is None else int(self.counts.sum())
-
-    @property
-    def mass(self) -> FloatArray | None:
-        """Return what each row weighs, or how many it stands for; None where all weigh the same."""
-        return self.weights if self.counts is None else self.counts
 
     @property
     def labels(self) -> AnyArray:
@@ -261,7 +248,7 @@ class RunRows:
     def table(self, X: Any = None) -> Table:
         """Return the rows as goals see them, with other features for the models where given."""
         weighed: dict[str, Any] = {"sample_weight": self.weights, "largest_weight": self.largest_weight}
-        weighed |= {"counts": self.counts, "population": self.population, "largest_value": self.largest_value}
+        weighed |= {"population": self.population, "largest_value": self.largest_value}
         columns = {**self.groups, **self.amounts} or None
         return Table(self.X if X is None else X, self.y, columns, self.baseline, **weighed)
 
@@ -288,7 +275,6 @@ class Data(NamedTuple):
     extra: dict[str, RunRows]
     pool_outputs: dict[str, AnyArray]  # by the names of these: predictions or scores of a pool's models, once computed
     deployed: Any = None  # the deployed model, where its file is named
-    rest: Any = None  # the rows beside a sample of them, ``runs.sampled.Rest``
 
     def part(self, name: str) -> RunRows:
         """Return the rows of a split or an extra dataset."""
@@ -307,11 +293,6 @@ class Data(NamedTuple):
 
 def load_data(settings: RunSettings, folder: Path) -> Data:
     """Read what the settings name, with paths relative to ``folder``, and split it."""
-    if settings.data.sample is not None:
-        raise DataError(
-            "This run read its rows in parts (data.sample) and kept only counts of them. To choose other rules, fit a "
-            "goals file with the other goals. evaluate and predict work on other files."
-        )
     data_settings = settings.data
     main = [folder / name for name in data_settings.files]
     with written_as(data_settings.written):

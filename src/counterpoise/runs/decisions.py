@@ -139,9 +139,7 @@ def decide_rows(model: Any, data: Data, name: str, plain: Any = None) -> RowDeci
     """
     part, deferral = data.part(name), deferral_of(model)
     answers = data.classes if deferral is None else with_label(data.classes, deferral.label)
-    if part.counts is not None:
-        decisions = _decide_counted(model, data, part, answers)
-    elif has_rules(model):
+    if has_rules(model):
         decisions = _decide_by_rules(model, data, name, answers)
     elif mixes(model):
         decisions = _decide_by_models(model, data, name, answers)
@@ -219,32 +217,6 @@ def _decide_by_rules(model: Any, data: Data, name: str, answers: AnyArray) -> Ro
             wrong = shares[:, : len(estimator.classes_)].sum(axis=1) - shares[np.arange(labels.size), labels]
             errors.append(float(np.average(wrong, weights=part.weights)))
     return RowDecisions(by, {}, errors, scores, rows.groups)
-
-
-def _decide_counted(model: Any, data: Data, part: RunRows, answers: AnyArray) -> RowDecisions:
-    """Return the stored decisions of rules about counted rows, of which those that are alike are there once."""
-    mixture, is_positive = final_estimator(model).mixture_, data.classes == data.positive
-    first = Decisions(answers, part.predictions[0] if part.predictions else None)
-    if part.drawn is not None:
-        return RowDecisions({MIXTURE: Decisions(answers, part.drawn)}, {}, [])
-    positive_chances = np.minimum(np.column_stack(part.predictions[1:]) @ mixture, 1.0)
-    chances = np.asarray(np.where(is_positive, positive_chances[:, None], 1.0 - positive_chances[:, None]))
-    labels = data.classes[chances.argmax(axis=1)]
-    is_one = not is_drawn(model) or np.count_nonzero(mixture) == 1
-    ours = Decisions(answers, labels) if is_one else Decisions(answers, None, chances, lambda: labels)
-    truth = part.labels == data.positive
-    errors = [float(np.average(one != truth, weights=part.counts)) for one in part.predictions[1:]]
-    return RowDecisions({MIXTURE: ours, FIRST: first}, {}, errors)
-
-
-def decisions_to_count(model: Any, part: RunRows, positive: Any) -> tuple[list[AnyArray], AnyArray]:
-    """Return predictions of plain training and each rule, as ``RunRows.predictions``, and the drawn decisions."""
-    estimator = final_estimator(model)
-    rules, usual = estimator.decider(), estimator.usual_decider()
-    rows = estimator.rows_to_decide(part.X, **decision_inputs(part)).with_outputs(range(len(estimator.estimators_)))
-    place = estimator.classes_.tolist().index(positive)
-    each = [rules.shares_by(number, rows)[:, place].astype(np.int8) for number in range(rules.shares.size)]
-    return [usual.decide(rows, part.X), *each], rules.decide(rows, part.X)
 
 
 def known_answers(data: Data, name: str, estimator: Any, kinds: str, each: tuple[int, ...] = ()) -> AnyArray | None:

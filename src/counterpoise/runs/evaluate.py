@@ -70,7 +70,6 @@ _LONG = re.compile(r"\d+\.\d{5,}")  # number in a text
 _DEFERRED = 2  # beside no and yes
 _ROUNDING = 1e-9  # of a probability that is 1
 _RISK = 0.05  # that the tail of new rows is above its bound
-_COUNTED = "the rows were read in parts, and only counts of them were kept"
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +141,11 @@ class Evaluation:
         return self.audits[split, goals, decider, kind]
 
 
-def evaluate(run: Evaluation, drawn: Evaluation | None = None) -> result.RunResult:
-    """Return the result of a run; ``drawn`` has the drawn decisions, where other rows hold them."""
+def evaluate(run: Evaluation) -> result.RunResult:
+    """Return the result of a run."""
     data, judged, settings = run.data, run.data.judged, run.settings
     splits = {split: split_result(run, split, with_objective=True) for split in data.splits}
-    goals = goal_results(run, list(data.splits), drawn or run)
+    goals = goal_results(run, list(data.splits), with_drawn=True)
     goals = [goal.model_copy(update={"tradeoff": points}) for goal, points in zip(goals, _frontiers(run), strict=True)]
     segments = find_segments(data.splits[judged], run.on(judged).losses[MIXTURE], float(settings.alpha))
     is_random = is_drawn(run.model)
@@ -180,7 +179,7 @@ def evaluate(run: Evaluation, drawn: Evaluation | None = None) -> result.RunResu
         scores=_scores(run, judged),
         answers=answer_cells(run, judged),
         deferral=deferral,
-        drawn=drawn_result(run, judged, drawn or run),
+        drawn=drawn_result(run, judged),
         examples=_examples(run, judged),
         **_class_rule_words(run),
     )
@@ -193,10 +192,10 @@ def split_result(run: Evaluation, split: str, *, with_objective: bool = False) -
     alphas = np.unique([*_ALPHAS, float(run.settings.alpha)])
     alphas[-1] = 1.0
     objectives = _objectives(run, split) if with_objective else {}
-    losses, mass = {}, part.mass
+    losses, mass = {}, part.weights
     for decider, lost in decided.losses.items():
         measures = error_and_deferral(run, decider, lost, split)
-        tails = {"value": cvar_curve(lost, alphas, part.mass)}
+        tails = {"value": cvar_curve(lost, alphas, part.weights)}
         if decider == MIXTURE and decided.by[MIXTURE].chances is not None:
             # Once decisions are drawn each row is wrong, deferred or right. How many are is known before the draw:
             # without deferral the tail's loss is min(1, error / alpha), whatever the mixture.
@@ -206,17 +205,17 @@ def split_result(run: Evaluation, split: str, *, with_objective: bool = False) -
         points = [dict(zip(("alpha", *tails), one, strict=True)) for one in zip(alphas, *tails.values(), strict=True)]
         measures["objective"] = objectives.get(decider, math.nan)
         at_alpha = next(one for one in points if one["alpha"] == float(run.settings.alpha))
-        has_plain_rows = part.counts is None and (mass is None or np.ptp(mass) == 0)
+        has_plain_rows = mass is None or np.ptp(mass) == 0
         if has_plain_rows and lost.min() >= 0 and lost.max() <= 1:
             at_alpha["high"] = cvar_upper_bound(lost, at_alpha["alpha"], delta=_RISK)
         losses[decider] = result.SplitLosses(**measures, tails=[result.TailLoss(**one) for one in points])
-    shares = {str(one): np.average(part.labels == one, weights=part.counts) for one in run.data.classes}
-    return result.SplitResult(rows=part.n_rows, classes=shares, losses=losses)  # type: ignore[arg-type]
+    shares = {str(one): np.mean(part.labels == one) for one in run.data.classes}
+    return result.SplitResult(rows=len(part), classes=shares, losses=losses)  # type: ignore[arg-type]
 
 
 def error_and_deferral(run: Evaluation, decider: str, losses: FloatArray, split: str) -> dict[str, float]:
     """Return how many rows are decided wrongly, deferred, and wrong among the decided, given the losses of all."""
-    weights, decided = run.data.splits[split].mass, run.on(split).by.get(decider)
+    weights, decided = run.data.splits[split].weights, run.on(split).by.get(decider)
     mean = float(np.average(losses, weights=weights))
     if run.deferral is None or decided is None:
         return {"error": mean}
@@ -238,7 +237,7 @@ def _objectives(run: Evaluation, split: str) -> dict[str, float]:
     # a calibrated risk has the radius of the rows it was chosen on
     size = row_count(chosen_on), chosen_on.losses.shape[1]
     risk = aim.bind(RiskRows(*size, lambda names: groups_by(names, part.table(), codes)))
-    return {who: risk.value(losses[who], part.mass) for who in deciders if who in losses}
+    return {who: risk.value(losses[who], part.weights) for who in deciders if who in losses}
 
 
 def _expected(run: Evaluation, rate: Any, decider: str, split: str) -> float | None:
@@ -254,9 +253,12 @@ def _expected(run: Evaluation, rate: Any, decider: str, split: str) -> float | N
 
 
 def goal_results(
-    run: Evaluation, splits: list[str], drawn: Evaluation | None = None, skip_reasons: Mapping[int, str] | None = None
+    run: Evaluation, splits: list[str], skip_reasons: Mapping[int, str] | None = None, *, with_drawn: bool = False
 ) -> list[result.GoalResult]:
-    """Return how each goal stands on some splits; ``skip_reasons`` says by their places why some are left out."""
+    """Return how each goal stands on some splits; ``skip_reasons`` says by their places why some are left out.
+
+    ``with_drawn``: also how they stand by the drawn decisions, on the split that counts.
+    """
     reasons = skip_reasons or {}
     places = [place for place in range(len(run.goals)) if place not in reasons]
     goals = [run.goals[place] for place in places]
@@ -270,8 +272,8 @@ def goal_results(
         standings[place] = {split: {MIXTURE: missing} for split in splits}
     by_draws: list[result.SplitStanding | None] = [None] * len(run.goals)
     judged = run.data.judged
-    if drawn is not None and goals and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
-        by_draws = [_standing(one) for one in drawn.audit(judged, drawn=True) or ()]
+    if with_drawn and goals and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
+        by_draws = [_standing(one) for one in run.audit(judged, drawn=True) or ()]
     margins: list[result.MarginResult | None] = [None] * len(run.goals)
     known = getattr(run.estimator, "margins_", ()) if run.model is not None else ()
     for place, margin in enumerate(known):
@@ -299,15 +301,15 @@ def _standing(audit: GoalAudit, *, is_whole: bool = True) -> result.SplitStandin
     return result.SplitStanding(**fields, note=note, left_out=list(audit.left_out))
 
 
-def drawn_result(run: Evaluation, split: str, drawn: Evaluation) -> result.DrawnResult | None:
+def drawn_result(run: Evaluation, split: str) -> result.DrawnResult | None:
     """Return the error and the tail of the drawn decisions, if any: with another key others are drawn."""
     chances = run.on(split).by[MIXTURE].chances
     if chances is None:
         return None
-    is_drawn_row, mass = chances.max(axis=1) < 1.0 - _ROUNDING, run.data.splits[split].mass
-    decisions, part = drawn.on(split).by[MIXTURE].labels, drawn.data.splits[split]
-    tail = cvar_loss(label_losses(decisions, part.labels, run.deferral), float(run.settings.alpha), part.mass)
-    error, share = np.average(decisions != part.labels, weights=part.mass), np.average(is_drawn_row, weights=mass)
+    decisions, part = run.on(split).by[MIXTURE].labels, run.data.splits[split]
+    is_drawn_row = chances.max(axis=1) < 1.0 - _ROUNDING
+    tail = cvar_loss(label_losses(decisions, part.labels, run.deferral), float(run.settings.alpha), part.weights)
+    error, share = (np.average(rows, weights=part.weights) for rows in (decisions != part.labels, is_drawn_row))
     return result.DrawnResult(error=error, cvar=tail, share=share)
 
 
@@ -317,7 +319,7 @@ def group_results(run: Evaluation, split: str) -> list[result.GroupResult]:
     Where no class is the positive one, there is only how often answers err.
     """
     positive, part, decided = run.data.positive, run.data.splits[split], run.on(split).by[MIXTURE]
-    options: dict[str, Any] = {"sample_weight": part.weights, "counts": part.counts, "pos_label": True}
+    options: dict[str, Any] = {"sample_weight": part.weights, "pos_label": True}
     options["classes"] = [False, True]  # the rows may all be right
     own = part.labels if positive is None else np.full(len(part), positive)
     shares = decided.probabilities
@@ -356,7 +358,7 @@ def answer_cells(run: Evaluation, split: str) -> dict[Any, list[result.AnswerCou
     for decider, decided in run.on(split).by.items():
         shares = decided.probabilities
         counts = np.zeros((n_classes, shares.shape[1]))
-        np.add.at(counts, labels, shares if part.counts is None else shares * part.counts[:, None])
+        np.add.at(counts, labels, shares)
         cells[decider] = [
             result.AnswerCount(label=label, answer=answer if answer < n_classes else None, rows=counts[label, answer])
             for label, answer in np.argwhere(counts > 0).tolist()
@@ -418,7 +420,7 @@ def _scores(run: Evaluation, split: str) -> result.ScoreResult:
         return result.ScoreResult()
     panels = list(_score_panels(run))
     scores, is_positive = decided.scores[:, 0], part.labels == run.data.positive
-    mass = np.ones(len(part)) if part.mass is None else part.mass
+    mass = np.ones(len(part)) if part.weights is None else part.weights
     if not mass[is_positive].any() or not mass[~is_positive].any():
         return result.ScoreResult(panels=panels)
     from sklearn.metrics import roc_auc_score  # noqa: PLC0415 - heavy
@@ -503,7 +505,7 @@ def _deferral_curve(run: Evaluation) -> Iterator[result.DeferralPoint]:
         splits = {}
         for split in dict.fromkeys([run.data.chosen_on, run.data.judged]):
             losses = chosen.on(split).losses[MIXTURE]
-            tail = cvar_loss(losses, alpha, run.data.splits[split].mass)
+            tail = cvar_loss(losses, alpha, run.data.splits[split].weights)
             splits[split] = result.DeferralLoss(tail=tail, **error_and_deferral(chosen, MIXTURE, losses, split))
         yield result.DeferralPoint(limit=rate, splits=splits)
 
@@ -511,7 +513,7 @@ def _deferral_curve(run: Evaluation) -> Iterator[result.DeferralPoint]:
 def _examples(run: Evaluation, split: str) -> list[str]:
     """Return decisions of one rule in words: those farthest from the threshold on either side, and the nearest."""
     part = run.data.splits[split]
-    if not has_rules(run.model) or len(run.estimator.rules_) > 1 or part.counts is not None:
+    if not has_rules(run.model) or len(run.estimator.rules_) > 1:
         return []
     rows = np.arange(min(len(part), _MOST_EXPLAINED))
     inputs = {name: some_rows(value, rows) for name, value in decision_inputs(part).items()}
@@ -614,7 +616,7 @@ def _data_summary(run: Evaluation) -> result.DataSummary:
 def data_summary(run: Evaluation, lines: Iterable[str] = ()) -> result.DataSummary:
     """Return what the data are: a sentence on the rows, the target and the classes, and further lines."""
     data, target = run.data, run.settings.data.target
-    counts = [f"{part.n_rows} {name}" for name, part in data.splits.items()]
+    counts = [f"{len(part)} {name}" for name, part in data.splits.items()]
     rows = ", ".join(counts) if run.model is not None else counts[0].split()[0]
     positive = None if data.positive is None else str(data.positive)
     first = f"{data.name}: {rows} rows; target {target}{'' if positive is None else f', positive class {positive}'}."
@@ -638,8 +640,7 @@ def _reasons(run: Evaluation, run_result: result.RunResult) -> dict[str, str]:
             why["frontier"] = "the goals are only audited; the mixture was chosen without them"
     if not run_result.segments:
         none_stands_out = "no segment that a few conditions describe has notably more of them than the other rows"
-        no_segments = none_stands_out if part.counts is None else _COUNTED
-        why["segments"] = why_no_segments(part.n_rows, float(run.settings.alpha)) or no_segments
+        why["segments"] = why_no_segments(len(part), float(run.settings.alpha)) or none_stands_out
     return why
 
 

@@ -20,7 +20,7 @@ from counterpoise.runs.errors import GoalsFileError, listed, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
 from counterpoise.runs.places import check_data_file
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
-from counterpoise.runs.settings import DataSettings, MethodSettings, RunSettings, data_files, is_parquet
+from counterpoise.runs.settings import DataSettings, MethodSettings, RunSettings, data_files
 
 if TYPE_CHECKING:
     from counterpoise.goals import Goal
@@ -181,44 +181,6 @@ def in_toml(value: Any) -> str:
     return str(value)  # of numbers, inf and nan among them, and of dates both languages have the same text
 
 
-_WHY = "data.sample reads the rows in parts, and takes none"
-
-
-def sample_faults(settings: RunSettings) -> Faults:
-    """Yield what does not go with ``data.sample``."""
-    data, splits, method = settings.data, settings.splits, settings.method
-    if data.sample is None:
-        return
-    csv = next((name for name in data.files if not is_parquet(Path(name))), None)
-    if csv is not None:
-        yield ("data", "files"), f"data.sample reads Parquet files in parts; got {csv!r}. Write it as Parquet first."
-    if method.name != GOALS:
-        yield ("method", "name"), f'data.sample is for the method "goals", rules of scores; got {method.name!r}.'
-    refused: dict[tuple[str, ...], Any] = {
-        ("data", key): getattr(data, key) for key in ("weights", "ids", "baseline_model")
-    }
-    names = ("column", "validation", "validation_files", "test_files")
-    refused |= {("splits", key): getattr(splits, key) for key in names}
-    refused |= {("datasets",): settings.datasets or None}
-    refused |= {("method", "parameters", "cv"): method.parameters.get("cv"), ("proof",): settings.proof or None}
-    for key, value in refused.items():
-        if value is not None:
-            yield key, f"{_WHY}: leave it out; got {value!r}."
-    if defers(method):
-        yield ("method", "parameters", "deferral"), f"{_WHY}: no rule defers there yet."
-    from counterpoise.distributed.fitting import check_fits_shards  # noqa: PLC0415 - only where rows are read in parts
-    from counterpoise.rules.choosing import as_problem  # noqa: PLC0415
-
-    try:
-        check_fits_shards(as_problem(None, method.parameters.get("objective"), (), default_alpha=settings.alpha))
-    except (TypeError, ValueError) as error:
-        yield ("method", "parameters", "objective"), str(error)
-    for number, goal in enumerate(settings.goals):
-        if goal.confidence is not None and method.enforce_goals:
-            message = "data.sample takes goals without a confidence; leave it out: the test rows audit the goal."
-            yield ("goals", number), message
-
-
 _SHOWN = 60  # characters of a value in a message
 _MOST_BITS = 64  # of a whole number: those of TOML
 _MOST_BYTES = 1 << 20  # of a goals file: room for the names of 50,000 columns
@@ -337,7 +299,6 @@ def _faults(settings: RunSettings) -> Faults:
         key, _, words = str(error).partition(" ")
         yield ("data", key), f"it {words}"
     yield from _file_faults(settings)
-    yield from sample_faults(settings)
     if method.name not in METHODS:
         return  # as check_method says
     yield from _one_rule_faults(settings)
@@ -386,11 +347,6 @@ def _data_faults(settings: RunSettings) -> Faults:
         if limit is not None and data.weights is None:
             message = "expected data.weights too, the column whose weights it limits; got a limit alone."
             yield (*table, "largest_weight"), message
-    if data.amounts and data.sample is not None:
-        message = (
-            "rows that are read in parts (data.sample) are kept as counts, without amounts; got both. Leave one out."
-        )
-        yield ("data", "amounts"), message
     yield from _column_faults(data, settings.splits.column)
     for number, model in enumerate(settings.method.models):
         if model.name == DEPLOYED and data.baseline_model is None:

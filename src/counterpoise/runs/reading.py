@@ -245,22 +245,8 @@ def require_memory(files: Sequence[Path], columns: Sequence[str]) -> None:
         one, several = f"{files[0]} says that it has", f"{len(files)} data files, {files[0]} the first, have"
         raise DataError(
             f"{one if len(files) == 1 else several} {n_rows} rows, of which {len(columns)} columns take more than the "
-            "memory here. Use fewer columns or rows; or, to fit a run, train on some of them: sample = 1000000 under "
-            "[data]."
+            "memory here. Use fewer columns or rows, or counterpoise.distributed over Dask."
         )
-
-
-def read_in_parts(
-    path: Path, columns: Sequence[str], *, missing: Sequence[str] = (), values: Collection[str] = ()
-) -> Iterator[Any]:
-    """Yield some columns of a Parquet file as data frames, of some rows each: no more is in memory at once."""
-    check_columns(columns, column_names(path), path)
-    # Without a buffer a row group would be held as a whole, and groups that are read together one beside another.
-    with _guarded(path, lambda one: pq.ParquetFile(one, pre_buffer=False, buffer_size=_BUFFER)) as file:
-        for group in range(file.num_row_groups):
-            batches = file.iter_batches(_ROWS, row_groups=[group], columns=list(columns))
-            while (batch := _guarded(path, lambda _: next(batches, None))) is not None:  # noqa: B023 - called at once
-                yield _frame(pa.Table.from_batches([batch]).select(list(columns)), path, missing, values)
 
 
 def read_usable(path: Path, columns: Sequence[str], *, values: Collection[str]) -> tuple[Any, list[str]]:

@@ -43,8 +43,6 @@ class _Feature(NamedTuple):
 
 def find_segments(part: RunRows, losses: FloatArray, alpha: float) -> list[Segment]:
     """Return the segments with the largest share of rows in the tail, the worst first."""
-    if part.counts is not None:
-        return []
     membership, n_rows = tail_membership(losses, alpha, part.weights), len(part)
     if n_rows > _ENOUGH:
         rows = np.sort(np.random.default_rng(_SEED).choice(n_rows, _ENOUGH, replace=False))

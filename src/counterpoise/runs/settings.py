@@ -101,8 +101,6 @@ class DataSettings(_Weighed):
 
     files: Annotated[Names, Field(min_length=1)]  # CSV or Parquet, of the same columns; relative to the goals file
     target: Name  # the column to predict
-    # about so many rows, drawn at random, train; the others are read in parts, and need not fit in memory
-    sample: Annotated[StrictInt, Field(ge=100)] | None = None
     positive: Label | None = None  # the class that goals call positive; default: the last of two
     columns: Names | None = None  # features; default: all columns that have no other part
     drop: Names = []  # columns not to use

@@ -9,7 +9,6 @@ import shlex
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ from counterpoise.runs.folder import Fingerprints, Writer, writing
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.places import CHECKPOINT, MODEL
 from counterpoise.runs.reading import WordsAmongNumbers, collect_warnings
-from counterpoise.runs.results import TEST, TRAIN
+from counterpoise.runs.results import TRAIN
 from counterpoise.runs.settings import RunSettings
 from counterpoise.theory.risks import Risk, RiskRows
 
@@ -56,10 +55,10 @@ def fit_steps(
 ) -> None:
     """Read data, check goals on them, fit and evaluate, in a run folder that nobody else writes to."""
     with collect_warnings(WordsAmongNumbers) as words:
-        data, seen = _load(settings, folder)
-    goals = check_goals(settings, seen)
-    check_objective(settings, seen)
-    check_rules(settings, seen)
+        data = load_data(settings, folder)
+    goals = check_goals(settings, data)
+    check_objective(settings, data)
+    check_rules(settings, data)
     checkpoint = writer.folder / CHECKPOINT
     work = fitting.Work(settings, data, goals, checkpoint, tell, say, writer.save_model, [], content)
     resumes = writer.begin(content, settings, data.columns, fingerprints, folder)
@@ -72,36 +71,13 @@ def fit_steps(
         _fit(work, writer, fingerprints, command)
 
 
-def _load(settings: RunSettings, folder: Path) -> tuple[Data, Data]:
-    """Return the data, and what of them goals may refer to: where only counts are kept, the columns of groups."""
-    if settings.data.sample is None:
-        data = load_data(settings, folder)
-        return data, data
-    from counterpoise.runs.sampled import load_sample  # noqa: PLC0415 - heavy
-
-    data = load_sample(settings, folder)
-    seen = {split: replace(part, X=part.X[[]]) for split, part in data.splits.items()}
-    return data, data._replace(splits=seen)
-
-
-def _train(work: fitting.Work) -> Any:
-    if work.data.rest is None:
-        return fitting.fit_model(work)
-    from counterpoise.runs.sampled import fit_on_sample  # noqa: PLC0415 - heavy
-
-    return fit_on_sample(work)
-
-
 def check_goals(settings: RunSettings, data: Data) -> tuple[Goal, ...]:
     """Return the goals after checking on all rows that what they refer to is there."""
     goals = goals_of(settings)
     for split, part in data.splits.items() if goals else ():
         for goal, error in zip(goals, goal_errors(goals, part, data), strict=True):
             if error is not None:
-                hint = "" if data.rest is None else " With data.sample its columns must be named in data.groups."
-                raise DataError(
-                    f"The goal {short(goal)} cannot be measured on the {split} rows: {error}{hint}"
-                ) from error
+                raise DataError(f"The goal {short(goal)} cannot be measured on the {split} rows: {error}") from error
     if settings.method.enforce_goals and goals:
         tables = _tables(data.splits[data.chosen_on], data)
         if any(goal.confidence is not None for goal in goals):
@@ -183,7 +159,7 @@ def _fit(work: fitting.Work, writer: Writer, fingerprints: Fingerprints, command
         model = fitting.kept_model(writer.folder / MODEL, work.say, damaged)
         if model is None:
             with fitting.report_cautions(work.warn):
-                model = _train(work)
+                model = fitting.fit_model(work)
             writer.save_model(model)
         seconds = {"fit": time.monotonic() - started}
         work.say(f"fitted in {seconds['fit']:.1f} s; evaluates it on every split")
@@ -214,19 +190,12 @@ def finish(
     seconds: dict[str, float] | None = None,
 ) -> None:
     """Evaluate a model on every split, and write the result: the last steps of every run, trained or rebalanced."""
-    data, drawn = work.data, None
-    if data.rest is not None:
-        from counterpoise.runs.sampled import counted_data  # noqa: PLC0415 - heavy
-
-        data, counted = counted_data(work, model)
-        if counted is not None:
-            drawn = Evaluation.of(work.settings, data._replace(splits={TEST: counted}), model, work.goals)
-    run = Evaluation.of(work.settings, data, model, work.goals, plain)
+    run = Evaluation.of(work.settings, work.data, model, work.goals, plain)
     started, times = time.monotonic(), dict(seconds or {})
-    if seconds is not None and data is work.data:
-        run.on(data.judged)  # it is then known
+    if seconds is not None:
+        run.on(work.data.judged)  # it is then known
         times["predict"] = time.monotonic() - started
-    run_result = evaluate(run, drawn)
+    run_result = evaluate(run)
     writer.save_pool_outputs(work.data.pool_outputs, fingerprints)
     additions = {"advice": ways_to_meet(work, model, run_result), "commands": commands, "seconds": times}
     additions["warnings"] = list(dict.fromkeys(work.warnings))

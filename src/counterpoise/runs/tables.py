@@ -249,11 +249,11 @@ def evaluate_decisions(
         objective=ObjectiveResult(),
         is_drawn=chances is not None,
         splits={split: split_result(run, split)},
-        goals=goal_results(run, [split], run),
+        goals=goal_results(run, [split], with_drawn=True),
         groups=group_results(run, split),
         answers=answer_cells(run, split),
         deferral=deferral,
-        drawn=drawn_result(run, split, run),
+        drawn=drawn_result(run, split),
         why={"frontier": "there is no model whose thresholds could be moved"},
         **words,
     )

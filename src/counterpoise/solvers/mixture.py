@@ -38,7 +38,6 @@ from counterpoise._base.checks import (
     check_vector,
     value_range,
 )
-from counterpoise._base.shards import Shards
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.solvers.bundle import BENT, MAX_ITER, Callback, LevelBundle, LowerBoundProof, NotConvex, SolveLimits
 from counterpoise.solvers.linear_program import (
@@ -231,7 +230,7 @@ def _solve_tail(
     if in_full:
         return _solve_in_full(problem, alpha)
     oracle = TailOracle.of(problem.losses, problem.sample_weight, alpha)
-    with closing(oracle.shards):
+    with closing(oracle.parts):
         return LevelBundle(oracle, CuttingPlanes(oracle.n_models, *problem.limits), ends).solve(start)
 
 
@@ -278,7 +277,7 @@ def cvar_path(
     solutions: dict[int, MixtureSolution] = {}
     start, planes = None, CuttingPlanes(problem.losses.shape[1], *problem.limits)
     oracle = TailOracle.of(problem.losses, problem.sample_weight, 1.0)
-    with closing(oracle.shards):
+    with closing(oracle.parts):
         bundle = LevelBundle(oracle, planes, ends)
         for place in np.argsort(-levels, kind="stable").tolist():
             oracle.alpha = float(levels[place])
@@ -327,7 +326,7 @@ def bounds_path(
     solutions: list[MixtureSolution | None] = []
     start, cuts, ends = None, list[TailCut](), SolveLimits(tol, max_iter)
     oracle = TailOracle.of(problem.losses, problem.sample_weight, alpha)
-    with closing(oracle.shards):
+    with closing(oracle.parts):
         for one in sets:
             try:
                 if problem.suits_highs:
@@ -342,40 +341,6 @@ def bounds_path(
                 solutions.append(solution)
                 start = solution.mixture
     return solutions
-
-
-def minimize_cvar_over(
-    shards: Shards,
-    alpha: float,
-    *,
-    rows: ArrayLike | None = None,
-    bounds: ArrayLike | None = None,
-    row_scale: ArrayLike | None = None,
-    tol: float = 1e-4,
-    start: ArrayLike | None = None,
-    callback: Callback | None = None,
-    max_iter: int = MAX_ITER,
-) -> MixtureSolution:
-    """Find the mixture with the least CVaR of losses that live in shards, by the bundle method.
-
-    Parameters
-    ----------
-    shards : Shards
-        Each holds a ``solvers.tail.TailRows`` by the name ``"tail"``.
-    alpha, rows, bounds, row_scale, tol, start, callback, max_iter
-        As for ``minimize_cvar``.
-
-    Returns
-    -------
-    MixtureSolution
-        Its ``weights`` stay in the shards, by the name ``"weights"``, and are empty here unless the shards are here. Of
-        zero-one losses with masses that are whole numbers all else is the same however the rows are cut into shards.
-    """
-    oracle = TailOracle(shards, check_alpha(alpha))
-    planes = CuttingPlanes(oracle.n_models, *check_rows(rows, bounds, oracle.n_models, row_scale))
-    ends = SolveLimits(check_positive(tol, "tol"), check_count(max_iter, "max_iter"), callback)
-    start = None if start is None else check_mixture(start, oracle.n_models, "start")
-    return LevelBundle(oracle, planes, ends).solve(start)
 
 
 _LEAST_SPAN = 1e-4  # part of the values: what is less of a range may be their rounding

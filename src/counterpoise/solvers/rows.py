@@ -3,7 +3,7 @@
 The file has four parts:
 
 - Exact sums of weights. They do not depend on the order of the rows, so equal sums are equal to the last bit.
-- Compiled loops over the rows of one shard. They release the interpreter lock, so that shards run side by side in
+- Compiled loops over rows. They release the interpreter lock, so that parts of the rows run side by side in
   threads. ``mass`` holds the sample weights and ``step`` is 1; or ``mass`` is ``[1.0]`` and ``step`` is 0, so that
   equal weights cost neither memory nor a second copy of each loop.
 - ``BitRows`` and ``RealRows``, the loss matrix: its product with a mixture, and with sample weights. Zero-one losses
@@ -54,7 +54,7 @@ MASS_UNIT = 2.0**-51
 def whole_masses(weights: FloatArray, total: float | None = None, out: FloatArray | None = None) -> FloatArray:
     """Return non-negative weights as whole numbers, the nearest multiples of one unit, that sum to at most 2^52.
 
-    Sums of them, and so histograms, are then the same in any order and however rows are cut into shards.
+    Sums of them, and so histograms, are then the same in any order and however rows are cut.
 
     Parameters
     ----------

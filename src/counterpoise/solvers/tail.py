@@ -1,7 +1,7 @@
-"""The tail of a mixture's losses over shards of rows, and mixtures that gain a model in each round.
+"""The tail of a mixture's losses, and mixtures that gain a model in each round.
 
-``TailOracle`` evaluates the CVaR of ``losses @ mixture`` and its slope, in one pass over the rows that runs as a map
-over shards. The shards return little: a histogram of scores, a range, a vector with an entry for each model. One place
+``TailOracle`` evaluates the CVaR of ``losses @ mixture`` and its slope, in one pass over the rows, of which each thread
+has a part. The parts return little: a histogram of scores, a range, a vector with an entry for each model. One place
 decides where the tail begins. Ties at its edge share the remaining weight equally, so the result does not depend on the
 order of the rows.
 
@@ -18,13 +18,12 @@ make the next solve cheap:
 
 from collections.abc import Sequence
 from contextlib import closing
-from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from counterpoise._base.checks import check_alpha, check_positive
-from counterpoise._base.shards import LocalShards, Shard, Shards, available_cpus
+from counterpoise._base.threads import ThreadedParts, available_cpus, in_threads
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
 from counterpoise.solvers.bundle import LevelBundle, LowerBoundProof, SolveLimits
 from counterpoise.solvers.linear_program import CuttingPlanes, MixtureSolution
@@ -46,11 +45,10 @@ _BINS = 1024  # of a histogram of scores: two rounds of them separate any millio
 # of other kinds than the benchmarks have, one tail in 100 begins below; at 0.9 one in 18, for 30 % fewer rows.
 _DOWN_TO = 0.7
 _FEW = 10_000  # scores that are looked through faster than a thread is woken
-_MIN_SHARD = 16_384  # below this many rows a second thread costs more than it saves
-_SENT = 2048  # scores of a bin that a shard hands over as they are
+_MIN_PART = 16_384  # below this many rows a second thread costs more than it saves
+_SENT = 2048  # scores of a bin that a part hands over as they are
 _TIE = 1e-12  # scores closer than this part of the losses' range count as equal: rounding, not order
 
-TAIL = "tail"  # the name of the rows of losses in a shard
 # Ranges of scores, each inside of the one before it: from ``bottom`` to below ``top`` of ``(score - low) * scale``.
 Path = tuple[tuple[float, float, float, float], ...]
 
@@ -74,13 +72,11 @@ class TailCut(NamedTuple):
 
     slope: FloatArray  # weights @ losses
     tail: TailEdge
-    # Of each shard here: which rows are above the edge and at it, two bits each. Of shards elsewhere only the mixture,
-    # by which they find it again.
-    codes: list[ByteArray] | FloatArray
+    codes: list[ByteArray]  # of each part of the rows: which are above the edge and at it, two bits each
 
 
 class Pending(NamedTuple):
-    """The scores of one bin in a shard: their range, and they themselves with their masses where they are few."""
+    """The scores of one bin in a part of the rows: their range, and where they are few they and their masses."""
 
     n_rows: int
     low: float
@@ -140,24 +136,15 @@ class TailRows:
         return code_rows(self.above, self.pending, self.scores.size)
 
 
-# What runs where the rows are. Each names the mixture it is about, so that shards which were made again can answer.
-
-
-def _facts(shard: Shard) -> tuple[int, int, float, float, float]:
-    tail: TailRows = shard[TAIL]
-    return tail.rows.n_rows, tail.rows.n_models, tail.rows.low, tail.rows.high, tail.total
-
-
-def _histogram(shard: Shard, mixture: FloatArray, path: Path, low: float, scale: float) -> FloatArray:
-    tail, bins = shard[TAIL], np.zeros(_BINS)
-    tail.score(mixture, path)
-    histogram(tail.scores, tail.pending, tail.mass, tail.step, low, scale, bins)
+def _histogram(rows: TailRows, mixture: FloatArray, path: Path, low: float, scale: float) -> FloatArray:
+    bins = np.zeros(_BINS)
+    rows.score(mixture, path)
+    histogram(rows.scores, rows.pending, rows.mass, rows.step, low, scale, bins)
     return bins
 
 
-def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pending:
+def _pending(rows: TailRows, mixture: FloatArray, path: Path, tie: float) -> Pending:
     """Return the facts about the pending scores."""
-    rows: TailRows = shard[TAIL]
     rows.score(mixture, path)
     if not rows.pending.size:
         return Pending(0, np.inf, -np.inf, np.empty(0), np.empty(0))
@@ -171,37 +158,16 @@ def _pending(shard: Shard, mixture: FloatArray, path: Path, tie: float) -> Pendi
     return Pending(scores.size, low, high, scores, np.ones(scores.size) if mass is None else mass)
 
 
-def _sum_tail(shard: Shard, mixture: FloatArray, path: Path, is_here: bool) -> tuple[FloatArray, ByteArray | None]:
+def _sum_tail(rows: TailRows, mixture: FloatArray, path: Path) -> tuple[FloatArray, ByteArray]:
     """Return the sums of losses above the edge, where the path ends, and at it; and the codes of rows."""
-    rows: TailRows = shard[TAIL]
     rows.score(mixture, path)
-    return np.array([rows.sums, rows.pending_sums()]), rows.codes() if is_here else None
+    return np.array([rows.sums, rows.pending_sums()]), rows.codes()
 
 
-def _sum_coded_tail(shard: Shard, codes: list[ByteArray]) -> FloatArray:
+def _sum_coded_tail(rows: TailRows, codes: ByteArray) -> FloatArray:
     """Return the sums of losses above the edge and at it, by the codes of rows."""
-    rows: TailRows = shard[TAIL]
-    each = decode_rows(codes[shard.number], rows.rows.n_rows)
+    each = decode_rows(codes, rows.rows.n_rows)
     return np.array([rows.sums_at(places) for places in _places_of(each)])
-
-
-WEIGHTS = "weights"  # the name of the rows' weights in a shard
-
-
-def _weigh(
-    shard: Shard, tails: list[TailEdge], cuts: list[list[ByteArray] | FloatArray], shares: FloatArray, is_here: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Leave the mean of the cuts' weights in the shard, and return the cut that it is by itself, and the weights."""
-    rows: TailRows = shard[TAIL]
-    weights = shard[WEIGHTS] = np.zeros(rows.rows.n_rows)
-    for tail, own, share in zip(tails, cuts, shares.tolist(), strict=True):
-        if isinstance(own, list):
-            codes = own[shard.number]
-        else:  # the mixture, from which the tail is computed again
-            rows.score(own, (tail.span,))
-            codes = rows.codes()
-        add_coded_weights(codes, rows.mass, rows.step, share * tail.full, share * tail.partial, weights)
-    return rows.rows.columns(weights), weights if is_here else np.empty(0)
 
 
 def code_rows(above: PlaceArray, at_edge: PlaceArray, n_rows: int) -> ByteArray:
@@ -221,61 +187,57 @@ def _places_of(each: ByteArray) -> tuple[PlaceArray, PlaceArray]:
     return np.flatnonzero(each == FULL).astype(np.int32), np.flatnonzero(each == PARTIAL).astype(np.int32)
 
 
-def _load(losses: AnyArray, mass: FloatArray | None) -> dict[str, Any]:
-    return {TAIL: TailRows(load_rows(losses), mass)}
-
-
 class TailOracle:
-    """Evaluates ``CVaR_alpha(losses @ mixture)`` for any mixture, with a cut that touches it there."""
+    """Evaluates ``CVaR_alpha(losses @ mixture)`` for any mixture, with a cut that touches it there.
 
-    def __init__(self, shards: Shards, alpha: float) -> None:
-        """Take losses that live in shards, each with its ``TailRows`` by the name ``TAIL``."""
-        self.shards, self.alpha = shards, alpha
-        sizes, models, lows, highs, totals = zip(*shards.map(_facts), strict=True)
-        self.sizes, self.n_samples, self.n_models = sizes, sum(sizes), models[0]
-        self.low, self.high, self.total = min(lows), max(highs), float(sum(totals))
+    Close its ``parts`` to let the threads go.
+    """
+
+    def __init__(self, parts: ThreadedParts[TailRows], alpha: float) -> None:
+        self.parts, self.alpha = parts, alpha
+        rows = [part.rows for part in parts.parts]
+        self.sizes, self.n_models = [one.n_rows for one in rows], rows[0].n_models
+        self.n_samples, self.total = sum(self.sizes), float(sum(part.total for part in parts.parts))
+        self.low, self.high = min(one.low for one in rows), max(one.high for one in rows)
         self._first_low = self.low  # from where on scores are tried first
 
     @classmethod
     def of(cls, losses: AnyArray, sample_weight: FloatArray | None, alpha: float) -> Self:
-        """Return the function of a matrix of losses, a part of it for each thread worth starting.
-
-        Close its ``shards`` to let the threads go.
-        """
+        """Return the function of a matrix of losses, a part of it for each thread worth starting."""
         n_rows = losses.shape[0]
-        n_shards = max(1, min(available_cpus(), n_rows // _MIN_SHARD))
-        places = [slice(n_rows * shard // n_shards, n_rows * (shard + 1) // n_shards) for shard in range(n_shards)]
+        n_parts = max(1, min(available_cpus(), n_rows // _MIN_PART))
+        places = [slice(n_rows * part // n_parts, n_rows * (part + 1) // n_parts) for part in range(n_parts)]
         masses = [None if sample_weight is None else sample_weight[place] for place in places]
-        sources = [partial(_load, losses[place], mass) for place, mass in zip(places, masses, strict=True)]
-        return cls(LocalShards(sources), alpha)
+        loaded = in_threads(load_rows, [(losses[place],) for place in places], n_parts, shared=True)
+        return cls(ThreadedParts(list(map(TailRows, loaded, masses))), alpha)
 
     def cut(self, at: list[ByteArray] | FloatArray, tail: TailEdge | None = None) -> TailCut:
-        """Return the worst weights at a mixture as a cut; or those of a tail, given the codes of each shard's rows."""
-        is_here = self.shards.is_here
+        """Return the worst weights at a mixture as a cut; or those of a tail, given the codes of each part's rows."""
         if tail is None:
             mixture: FloatArray = np.asarray(at, dtype=np.float64)
             tail, path, light = self._find_tail(mixture, self.alpha * self.total)
-            parts = self.shards.map(_sum_tail, mixture, (*path, tail.span), is_here, light=light)
-            sums, codes = zip(*parts, strict=True)
-            at = list(codes) if is_here else mixture
+            sums, codes = zip(*self.parts.map(_sum_tail, mixture, (*path, tail.span), light=light), strict=True)
         else:
-            sums = tuple(self.shards.map(_sum_coded_tail, at))
+            codes = tuple(at)
+            sums = tuple(map(_sum_coded_tail, self.parts.parts, codes))
         above, at_edge = sum(sums)
-        return TailCut(np.asarray(tail.full * above + tail.partial * at_edge), tail, at)
+        return TailCut(np.asarray(tail.full * above + tail.partial * at_edge), tail, list(codes))
 
     def value(self, mixture: FloatArray) -> float:
         """Return the CVaR of ``losses @ mixture``."""
         return float(self.cut(mixture).slope @ mixture)
 
     def proof(self, cuts: list[TailCut], shares: FloatArray) -> LowerBoundProof:
-        """Return the mean of the cuts' sample weights, by shares that sum to 1, and the cut that it is by itself.
-
-        The weights stay in the shards, where they go by the name ``WEIGHTS``; those of shards here are returned too.
-        """
-        tails, codes = [cut.tail for cut in cuts], [cut.codes for cut in cuts]
-        parts = self.shards.change(WEIGHTS, _weigh, tails, codes, shares, self.shards.is_here)
-        slopes, weights = zip(*parts, strict=True)
-        return LowerBoundProof(np.concatenate(weights), np.sum(slopes, axis=0))
+        """Return the mean of the cuts' sample weights, by shares that sum to 1, and the cut that it is by itself."""
+        parts = []
+        for number, rows in enumerate(self.parts.parts):
+            weights = np.zeros(rows.rows.n_rows)
+            for cut, share in zip(cuts, shares.tolist(), strict=True):
+                full, partial = share * cut.tail.full, share * cut.tail.partial
+                add_coded_weights(cut.codes[number], rows.mass, rows.step, full, partial, weights)
+            parts.append((weights, rows.rows.columns(weights)))
+        weights_of, slopes = zip(*parts, strict=True)
+        return LowerBoundProof(np.concatenate(weights_of), np.sum(slopes, axis=0))
 
     def _find_tail(self, mixture: FloatArray, mass: float) -> tuple[TailEdge, Path, bool]:
         """Return the edge above which lies less than ``mass``, and down to which at least that much.
@@ -287,7 +249,7 @@ class TailOracle:
         tie = _TIE * (high - self.low)
         while True:
             scale = _BINS / (high - low) if high > low else 0.0
-            bins = sum(self.shards.map(_histogram, mixture, path, low, scale, light=light), start=np.zeros(_BINS))
+            bins = sum(self.parts.map(_histogram, mixture, path, low, scale, light=light), start=np.zeros(_BINS))
             # The bin in which the mass from the top down reaches ``mass``, and the mass above that bin.
             reach = above + np.cumsum(bins[::-1])
             if reach[-1] < mass and len(path) == 1 and self._first_low > self.low:  # the tail begins below
@@ -298,7 +260,7 @@ class TailOracle:
             bin_number, above = _BINS - 1 - place, float(reach[place - 1]) if place else above
             bottom, top = bin_number or -np.inf, bin_number + 1 if bin_number < _BINS - 1 else np.inf
             path = (*path, (low, scale, bottom, top))
-            pending = self.shards.map(_pending, mixture, path, tie, light=light)
+            pending = self.parts.map(_pending, mixture, path, tie, light=light)
             light = max(one.n_rows for one in pending) < _FEW
             low, high = min(one.low for one in pending), max(one.high for one in pending)
             if high - low <= tie:
@@ -372,10 +334,8 @@ class SampleKinds(NamedTuple):
         return SampleKinds(of, np.column_stack([self.losses[parents], levels[present % levels.size]])), parents
 
 
-def recode(
-    codes: list[ByteArray] | FloatArray, sizes: Sequence[int], places: IntArray, new_sizes: Sequence[int]
-) -> list[ByteArray]:
-    """Return the codes of the rows at some places, in shards of the new sizes, from those in shards of the given sizes.
+def recode(codes: list[ByteArray], sizes: Sequence[int], places: IntArray, new_sizes: Sequence[int]) -> list[ByteArray]:
+    """Return the codes of the rows at some places, in parts of the new sizes, from those in parts of the given sizes.
 
     With its tail they are all that a cut needs.
     """
@@ -409,7 +369,7 @@ class GrowingMixture:
         self.alpha, self.tol = check_alpha(alpha), check_positive(tol, "tol")
         self._kinds = SampleKinds(np.zeros(0, dtype=np.int64), np.empty((1, 0), dtype=np.uint8))
         self._cuts: list[TailCut] = []
-        self._sizes: Sequence[int] = ()  # kinds in each shard of the solve before
+        self._sizes: Sequence[int] = ()  # kinds in each part of the solve before
         self._weight: FloatArray | None = None
         self._mixture = np.empty(0)
 
@@ -446,7 +406,7 @@ class GrowingMixture:
             start = np.append(self._mixture * (1 - fresh.sum()), fresh)
         mass = np.bincount(kinds.of, sample_weight, len(kinds.losses)).astype(np.float64)
         oracle = TailOracle.of(kinds.losses, mass, self.alpha)
-        with closing(oracle.shards):
+        with closing(oracle.parts):
             bundle = LevelBundle(oracle, planes, SolveLimits(self.tol))
             last_cuts = [(recode(cut.codes, self._sizes, places, oracle.sizes), cut.tail) for cut in self._cuts]
             bundle.carry([oracle.cut(*cut) for cut in last_cuts])

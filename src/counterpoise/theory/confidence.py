@@ -14,7 +14,8 @@ positive on average, and a gambler who bets on it has, starting from 1, with a s
 whose expectation is at most 1. So it reaches ``1 / risk`` with probability ``risk`` at most (Markov), and those r at
 which it does can be ruled out. The mean over several stakes is such a wealth too, and comes near to that of the best of
 them. This is the test of Waudby-Smith and Ramdas 2024 (Estimating means of bounded random variables by betting), with
-stakes that do not depend on earlier rows: so the order of the rows plays no role, and sums over shards are enough.
+stakes that do not depend on earlier rows: so the order of the rows plays no role, and sums over parts of the rows are
+enough.
 
 In units of the span, with ``t`` the gap between r and the high end and ``x`` that between v and the high end, ``r - v``
 is ``x - t``. The stakes are ``k t**-a``, for several k in (0, 1] and a = 0, 1/2 and 1: no factor is negative, as

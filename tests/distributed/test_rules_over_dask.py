@@ -1,14 +1,17 @@
-"""Rules of scores over shards: the same however the rows are cut, those of one machine, and proven over thresholds."""
+"""Rules of scores over Dask: the same however the rows are cut, those of one machine, and proven over thresholds."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from engines import COUNTS, cut, opened
 
 from counterpoise import GoalClassifier
-from counterpoise.distributed.fitting import mix_over
+from counterpoise.distributed import DaskGoalClassifier
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.rules.cautions import ConfidenceNotReached
+from tests.distributed.cuts import COUNTS, column, cut
 from tests.tiers import some_fast
+
+pytest.importorskip("dask.dataframe")
 
 RNG = np.random.default_rng(11)
 N_ROWS = 900
@@ -19,7 +22,7 @@ FEW = np.round(np.clip(TRUTH + 0.1 * (SEX == "F") + RNG.normal(size=N_ROWS) / 9,
 OTHER = np.round(np.clip(TRUTH + RNG.normal(size=N_ROWS) / 4, 0, 1), 1)
 WEIGHTS = RNG.integers(1, 4, N_ROWS).astype(float)
 PARITY = "abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02"
-X = RNG.normal(size=(N_ROWS, 2))
+FRAME = pd.DataFrame({"few": FEW, "other": OTHER, "y": Y, "sex": SEX, "weight": WEIGHTS})
 
 CASES = {
     "mean": {"alpha": 1.0},
@@ -32,31 +35,29 @@ CASES = {
 }
 
 
-def _name_columns(shard):
-    shard["columns"] = {"sex": shard.pop("sex")}
+def _chosen(n_parts, n_models=1, weight="weight", **settings):
+    settings = {"cv": "prefit", "decision": "sticky", "random_state": 0, "confidence": None} | settings
+    model = DaskGoalClassifier([column(place) for place in range(n_models)], **settings)
+    rows = {"sensitive_features": ["sex"], "sample_weight": weight, "features": ["few", "other"]}
+    return model.fit(cut(FRAME if weight else FRAME.drop(columns="weight"), n_parts), "y", **rows)
 
 
-def _chosen(engine, n_shards, scores, **settings):
-    columns = [scores[:, place] for place in range(scores.shape[1])]
-    model = GoalClassifier(columns, cv="prefit", decision="sticky", random_state=0, **settings, confidence=None)
-    with opened(engine, cut(n_shards, X=X, y=Y, sex=SEX, scores=scores, sample_weight=WEIGHTS)) as shards:
-        shards.change("columns", _name_columns)
-        return mix_over(model, shards)
+def _twin(n_models=1, weight=WEIGHTS, **settings):
+    settings = {"cv": "prefit", "decision": "sticky", "random_state": 0, "confidence": None} | settings
+    model = GoalClassifier([column(place) for place in range(n_models)], **settings)
+    return model.fit(FRAME[["few", "other"]], Y, sample_weight=weight, sensitive_features=FRAME[["sex"]])
 
 
 @pytest.mark.parametrize("name", some_fast(CASES, 3))
-@pytest.mark.parametrize("scores", [FEW[:, None], np.column_stack([FEW, OTHER])], ids=["one", "two"])
-def test_rules_are_the_same_over_any_number_of_shards_and_on_one_machine(name, scores):
-    first = _chosen("threads", 1, scores, **CASES[name])
-    for n_shards in COUNTS[1:]:
-        other = _chosen("threads", n_shards, scores, **CASES[name])
+@pytest.mark.parametrize("n_models", [1, 2])
+def test_rules_are_the_same_over_any_number_of_partitions_and_on_one_machine(name, n_models):
+    first = _chosen(1, n_models, **CASES[name])
+    for n_parts in COUNTS[1:]:
+        other = _chosen(n_parts, n_models, **CASES[name])
         assert other.rules_ == first.rules_
         assert other.mixture_.tolist() == first.mixture_.tolist()
         assert other.value_ == first.value_
-    twin = GoalClassifier(
-        list(scores.T), cv="prefit", decision="sticky", random_state=0, **CASES[name], confidence=None
-    )
-    twin.fit(X, Y, sample_weight=WEIGHTS, sensitive_features={"sex": SEX})
+    twin = _twin(n_models, **CASES[name])
     np.testing.assert_allclose(first.value_, twin.value_, atol=2e-4)
     if name != "tail within goals":  # where many mixtures are as good
         assert [rule.model for rule in first.rules_] == [rule.model for rule in twin.rules_]
@@ -68,35 +69,22 @@ def test_rules_are_the_same_over_any_number_of_shards_and_on_one_machine(name, s
     np.testing.assert_allclose(first.gap_, known, atol=2e-4)
 
 
-@pytest.mark.slow
-def test_processes_choose_the_same_rules():
-    case = CASES["parity by sex"]
-    assert _chosen("processes", 3, FEW[:, None], **case).rules_ == _chosen("threads", 1, FEW[:, None], **case).rules_
-
-
 @pytest.mark.parametrize("name", ["recall", "parity by sex", "tail"])
 def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_can_hide(name):
     rng, n_rows = np.random.default_rng(2), 60_000
     sex, truth = np.where(rng.random(n_rows) < 0.4, "F", "M"), rng.random(n_rows)
     y = (rng.random(n_rows) < truth).astype(int)
     scores = np.clip(truth + 0.1 * (sex == "F") + rng.normal(size=n_rows) / 9, 0, None)[:, None] ** 3
-    X = np.zeros((n_rows, 1))
-    found = []
-    for n_shards in (1, 3):
-        model = GoalClassifier(
-            [scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name], confidence=None
-        )
-        with opened("threads", cut(n_shards, X=X, y=y, sex=sex, scores=scores)) as shards:
-            shards.change("columns", _name_columns)
-            found.append(mix_over(model, shards))
+    frame, found = pd.DataFrame({"score": scores[:, 0], "y": y, "sex": sex}), []
+    settings = {"cv": "prefit", "decision": "sticky", "random_state": 0, **CASES[name], "confidence": None}
+    for n_parts in (1, 3):
+        model = DaskGoalClassifier([column(0)], **settings)
+        found.append(model.fit(cut(frame, n_parts), "y", sensitive_features=["sex"]))
     first, other = found
     assert first.rules_ == other.rules_
     assert first.n_passes_ > (name == "tail")
     assert first.gap_ <= 3e-4
-    twin = GoalClassifier(
-        [scores[:, 0]], cv="prefit", decision="sticky", random_state=0, **CASES[name], confidence=None
-    )
-    twin.fit(X, y, sensitive_features={"sex": sex})
+    twin = GoalClassifier([column(0)], **settings).fit(frame[["score"]], y, sensitive_features=frame[["sex"]])
     np.testing.assert_allclose(first.value_, twin.value_, atol=3e-4)
     assert first.value_ - first.gap_ <= twin.value_ + 1e-9
     said = first.rules_[0]
@@ -106,33 +94,27 @@ def test_many_different_scores_are_binned_and_refined_until_no_better_threshold_
 
 def test_goals_that_no_rules_meet_say_so():
     with pytest.raises(InfeasibleGoals, match="cannot hold"):
-        _chosen("threads", 2, FEW[:, None], alpha=1.0, goals=["recall >= 0.99", "positive_rate <= 0.1"])
+        _chosen(2, alpha=1.0, goals=["recall >= 0.99", "positive_rate <= 0.1"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["recall", "parity by sex"])
-def test_margins_are_those_of_one_machine_over_any_number_of_shards(name):
-    settings = {"cv": "prefit", "random_state": 0, "confidence": 0.8, **CASES[name]}
+def test_margins_are_those_of_one_machine_over_any_number_of_partitions(name):
+    settings = {"decision": "fixed", "confidence": 0.8, **CASES[name]}
     settings["goals"] = [goal.replace("0.02", "0.1") for goal in settings["goals"]]
-    twin = GoalClassifier([FEW], **settings).fit(X, Y, sensitive_features={"sex": SEX})
+    twin = _twin(weight=None, **settings)
     assert twin.confidence_ == 0.8
-    for n_shards in (1, 2, 4):
-        model = GoalClassifier([FEW], **settings)
-        with opened("threads", cut(n_shards, X=X, y=Y, sex=SEX, scores=FEW[:, None])) as shards:
-            shards.change("columns", _name_columns)
-            mix_over(model, shards)
+    for n_parts in (1, 2, 4):
+        model = _chosen(n_parts, weight=None, **settings)
         assert model.confidence_ == 0.8
         for own, its in zip(model.margins_, twin.margins_, strict=True):
             for part in ("bound", "value", "standard_error", "optimism", "cost"):
                 np.testing.assert_allclose(getattr(own, part), getattr(its, part), rtol=0, atol=1e-9)
 
 
-def test_rows_of_different_weights_have_no_margins_over_shards():
-    model = GoalClassifier([FEW], cv="prefit", goals=["recall >= 0.7"], random_state=0)
-    with opened("threads", cut(2, X=X, y=Y, sex=SEX, scores=FEW[:, None], sample_weight=WEIGHTS)) as shards:
-        shards.change("columns", _name_columns)
-        with pytest.warns(ConfidenceNotReached, match="over shards margins need rows that weigh the same"):
-            mix_over(model, shards)
+def test_rows_of_different_weights_have_no_margins_over_dask():
+    with pytest.warns(ConfidenceNotReached, match="over Dask margins need rows that weigh the same"):
+        model = _chosen(2, decision="fixed", goals=["recall >= 0.7"], confidence=0.9)
     assert model.confidence_ is None
     assert model.check_goals()[0].holds
 
@@ -146,33 +128,26 @@ AMOUNT_CASES = {
 }
 
 
-def _name_amounts(shard):
-    shard["columns"] = {"sex": shard.pop("sex"), "amount": shard.pop("amount")}
-
-
-def _chosen_for_amounts(n_shards, weights=None, **settings):
-    model = GoalClassifier([FEW], cv="prefit", random_state=0, **settings)
-    parts = {} if weights is None else {"sample_weight": weights}
-    rows = cut(n_shards, X=X, y=Y, sex=SEX, amount=AMOUNT, scores=FEW[:, None], **parts)
-    with opened("threads", rows) as shards:
-        shards.change("columns", _name_amounts)
-        return mix_over(model, shards)
+def _chosen_for_amounts(n_parts, weight=None, **settings):
+    model = DaskGoalClassifier([column(0)], cv="prefit", random_state=0, **settings)
+    names = {"sensitive_features": ["sex", "amount"], "sample_weight": weight, "features": ["few"]}
+    return model.fit(cut(FRAME.assign(amount=AMOUNT), n_parts), "y", **names)
 
 
 @pytest.mark.parametrize("confidence", [None, 0.9])
 @pytest.mark.parametrize("name", AMOUNT_CASES)
-def test_amounts_are_counted_over_shards_as_on_one_machine(name, confidence):
+def test_amounts_are_counted_over_dask_as_on_one_machine(name, confidence):
     first = _chosen_for_amounts(1, confidence=confidence, **AMOUNT_CASES[name])
     other = _chosen_for_amounts(3, confidence=confidence, **AMOUNT_CASES[name])
     assert (other.rules_, other.value_) == (first.rules_, first.value_)
-    twin = GoalClassifier([FEW], cv="prefit", random_state=0, confidence=confidence, **AMOUNT_CASES[name])
-    twin.fit(X, Y, sensitive_features={"sex": SEX, "amount": AMOUNT})
+    twin = GoalClassifier([column(0)], cv="prefit", random_state=0, confidence=confidence, **AMOUNT_CASES[name])
+    twin.fit(FRAME[["few"]], Y, sensitive_features={"sex": SEX, "amount": AMOUNT})
     scale = AMOUNT.sum() if name == "total" else 1.0
     tolerance = 2e-4 if confidence is None else 0.02  # resamples differ
     np.testing.assert_allclose(first.value_, twin.value_, atol=tolerance * scale)
     assert all(check.holds for check in first.check_goals())
 
 
-def test_a_total_of_weighted_rows_is_refused_over_shards():
-    with pytest.raises(ValueError, match="Over shards a total needs rows that weigh the same"):
-        _chosen_for_amounts(2, WEIGHTS, alpha=1.0, goals=["total(value=amount) <= 1500"])
+def test_a_total_of_weighted_rows_is_refused_over_dask():
+    with pytest.raises(ValueError, match="Over Dask a total needs rows that weigh the same"):
+        _chosen_for_amounts(2, "weight", alpha=1.0, goals=["total(value=amount) <= 1500"])
