@@ -158,7 +158,7 @@ CASES = {
         lambda rows: [np.ptp(groups(rows.precision, SEX))],
         refused={
             CLASSES: r"more than two classes .*max_difference\(precision, by=sex\)",
-            DASK: r"over shards .*max_difference\(precision, by=sex\)",
+            DASK: r"over Dask .*max_difference\(precision, by=sex\)",
             EXPLORER: r"explorer .*max_difference\(precision, by=sex\)",
         },
     ),
@@ -167,7 +167,7 @@ CASES = {
         lambda rows: [disparity(rows)],
         refused={
             CLASSES: r"more than two classes .*conditional_disparity",
-            DASK: r"over shards .*conditional_disparity",
+            DASK: r"over Dask .*conditional_disparity",
             EXPLORER: r"explorer .*conditional_disparity",
         },
     ),
@@ -324,12 +324,11 @@ def fitted(case, place):
 def over_dask(model, y, columns):
     dd = pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame(ROWS, columns=["f0", "f1"]).assign(**COLUMNS, y=y)
-    for name in ("baseline", "sample_weight"):
-        if name in columns:
-            frame[name] = columns[name]
-            columns[name] = name
-    parts = dd.from_pandas(frame, npartitions=2)
-    model.fit(parts, "y", sensitive_features=list(COLUMNS), features=["f0", "f1"], **columns)
+    names = [name for name in ("baseline", "sample_weight") if name in columns]
+    parts = dd.from_pandas(frame.assign(**{name: columns[name] for name in names}), npartitions=2)
+    columns |= {name: parts[name] for name in names}
+    X = parts[["f0", "f1"]].to_dask_array(lengths=True)
+    model.fit(X, parts["y"], sensitive_features=parts[list(COLUMNS)], **columns)
     return model.to_local()
 
 
