@@ -102,12 +102,12 @@ CASES = {
         "must hold classes; row 1 holds the fraction",
     ),
     # the run folder
-    "no run folder": Case("evaluate nowhere tumours.csv", "There is no run folder nowhere"),
-    "a file as run folder": Case("evaluate goals.toml tumours.csv", "There is no run folder goals.toml"),
-    "a foreign folder": Case("evaluate other tumours.csv", "other is not a run folder", folder("other")),
+    "no run folder": Case("audit nowhere tumours.csv", "There is no run folder nowhere"),
+    "a file as run folder": Case("audit goals.toml tumours.csv", "There is no run folder goals.toml"),
+    "a foreign folder": Case("audit other tumours.csv", "other is not a run folder", folder("other")),
     "a foreign folder to fit in": Case("fit goals.toml -o .", "must be new or empty"),
     "a file to fit in": Case("fit goals.toml -o tumours.csv", "there is a file of that name"),
-    "a run that is not whole": Case("certify run", "is not finished", gone("run/done.json")),
+    "a run that is not whole": Case("audit run", "is not finished", gone("run/done.json")),
     "another run's folder": Case(
         "fit goals.toml -o run", "holds a run with other settings", goals("alpha = 0.2", "alpha = 0.3")
     ),
@@ -140,27 +140,25 @@ CASES = {
     "predict with unknown ids": Case(
         f"{PREDICT} --ids name", "ids: tumours.csv has no column 'name'. It has: 'mean radius'"
     ),
-    "evaluate without labels": Case(
-        "evaluate run tumours.csv", "has no column 'diagnosis'", table(lambda frame: frame.drop(columns="diagnosis"))
+    "audit without labels": Case(
+        "audit run tumours.csv", "has no column 'diagnosis'", table(lambda frame: frame.drop(columns="diagnosis"))
     ),
-    "evaluate with other labels": Case(
-        "evaluate run tumours.csv", "it holds 'unclear'", table(lambda frame: frame.assign(diagnosis="unclear"))
+    "audit with other labels": Case(
+        "audit run tumours.csv", "it holds 'unclear'", table(lambda frame: frame.assign(diagnosis="unclear"))
     ),
-    "evaluate without the group": Case(
-        "evaluate run tumours.csv", "size", table(lambda frame: frame.drop(columns="size"))
+    "audit without the group": Case("audit run tumours.csv", "size", table(lambda frame: frame.drop(columns="size"))),
+    "audit with an unknown dataset": Case(
+        ["audit", "run", "--goal", "recall(trian) >= 0.1"], "Unknown dataset 'trian' in the goal"
     ),
-    "certify with an unknown dataset": Case(
-        ["certify", "run", "--goal", "recall(trian) >= 0.1"], "Unknown dataset 'trian' in the goal"
-    ),
-    "certify with an unknown group": Case(["certify", "run", "--goal", "recall(size=huge) >= 0.1"], "huge"),
-    "certify with an unknown column": Case(["certify", "run", "--goal", "recall(sex=F) >= 0.1"], "sex"),
-    "certify churn without a deployed model": Case(["certify", "run", "--goal", "churn <= 0.1"], "baseline"),
-    "certify nothing": Case(["certify", "run", "--goal", ""], "found the end of the text."),
-    "certify with a typo": Case(["certify", "run", "--goal", "recal(train) >= 0.1"], "Did you mean 'recall'?"),
-    "certify with half a goal": Case(["certify", "run", "--goal", "recall(train >= 0.1"], "In: recall(train >= 0.1"),
-    "certify with too much confidence": Case("certify run --confidence 1.5", "confidence must lie in (0, 1)"),
-    "certify on changed data": Case("certify run", "have changed", table(lambda frame: frame.iloc[:-1])),
-    "certify without the data": Case("certify run", "There is no data file tumours.csv", gone("tumours.csv")),
+    "audit with an unknown group": Case(["audit", "run", "--goal", "recall(size=huge) >= 0.1"], "huge"),
+    "audit with an unknown column": Case(["audit", "run", "--goal", "recall(sex=F) >= 0.1"], "sex"),
+    "audit churn without a deployed model": Case(["audit", "run", "--goal", "churn <= 0.1"], "baseline"),
+    "audit nothing": Case(["audit", "run", "--goal", ""], "found the end of the text."),
+    "audit with a typo": Case(["audit", "run", "--goal", "recal(train) >= 0.1"], "Did you mean 'recall'?"),
+    "audit with half a goal": Case(["audit", "run", "--goal", "recall(train >= 0.1"], "In: recall(train >= 0.1"),
+    "audit with too much confidence": Case("audit run --confidence 1.5", "confidence must lie in (0, 1)"),
+    "audit on changed data": Case("audit run", "have changed", table(lambda frame: frame.iloc[:-1])),
+    "audit without the data": Case("audit run", "There is no data file tumours.csv", gone("tumours.csv")),
     # another mixture
     "rebalance with alpha 0": Case("rebalance run -o new --alpha 0", "alpha must lie in (0, 1]"),
     "rebalance with a word for alpha": Case("rebalance run -o new --alpha much", "--alpha"),
@@ -200,6 +198,6 @@ def test_a_run_folder_copied_away_from_its_data_says_so(here, tmp_path, monkeypa
     (tmp_path / "far").mkdir()
     shutil.copytree(here / "run", tmp_path / "far" / "run")
     monkeypatch.chdir(tmp_path / "far")
-    assert main(["certify", "run"]) == 2
+    assert main(["audit", "run"]) == 2
     assert "There is no data file tumours.csv" in capsys.readouterr().err
-    assert main(["certify", "run", str(here / "tumours.csv")]) == 0
+    assert main(["audit", "run", str(here / "tumours.csv")]) == 0

@@ -14,7 +14,7 @@ from counterpoise.cli.commands import app
 from counterpoise.cli.printing import Shown
 
 COMMANDS = (
-    *("demo", "init", "fit", "evaluate", "predict", "rebalance", "certify", "report", "explore"),
+    *("demo", "init", "fit", "predict", "rebalance", "audit", "report", "explore"),
     "warm-up",
     "explain",
     *("data", "data list", "data fetch"),
@@ -58,6 +58,12 @@ def test_a_slip_in_the_command_is_one_sentence_and_exit_code_2(arguments, words,
     assert shown.startswith("counterpoise: ")
     assert words in shown.replace('"', "")
     assert shown.count("\n") == 1
+
+
+@pytest.mark.parametrize(("command", "now"), [("certify", "audit RUN"), ("evaluate", "audit RUN DATA")])
+def test_the_error_for_a_command_of_before_says_what_it_is_now(command, now, capsys):
+    assert main([command, "run"]) == 2
+    assert capsys.readouterr().err == f"counterpoise: `{command}` is `{now}` since 0.3.\n"
 
 
 def test_json_output_is_one_object_and_quiet_prints_nothing(capsys):

@@ -85,30 +85,32 @@ def test_fit_answers_with_json_that_has_every_goal(here, capsys):
 @pytest.mark.slow
 def test_strict_gives_1_where_a_goal_is_not_shown_to_hold(here, capsys):
     hard = ["--goal", "recall >= 0.999"]
-    assert answer(capsys, "certify", "run", *hard)["holds"] is False
-    assert answer(capsys, "certify", "run", *hard, "--strict", code=1)["goals"][0]["verdict"] != "holds"
-    assert answer(capsys, "certify", "run", "--goal", "recall >= 0.1", "--strict")["holds"] is True
+    assert answer(capsys, "audit", "run", *hard)["holds"] is False
+    assert answer(capsys, "audit", "run", *hard, "--strict", code=1)["goals"][0]["verdict"] != "holds"
+    assert answer(capsys, "audit", "run", "--goal", "recall >= 0.1", "--strict")["holds"] is True
     said(capsys, "rebalance", "run", "-o", "other", "--goal", "error_rate <= 0.06", "--strict", code=1)
     assert (here / "other" / "done.json").is_file()
     said(capsys, "fit", "goals.toml", "-o", "run", "--strict", "--quiet")
     frame = pd.read_csv(here / "tumours.csv")
     frame["diagnosis"] = np.where(frame["diagnosis"] == "benign", "malignant", "benign")
     frame.to_csv(here / "reversed.csv", index=False)
-    assert answer(capsys, "evaluate", "run", "reversed.csv", "--strict", code=1)["all_met"] is False
-    assert answer(capsys, "evaluate", "run", "tumours.csv", "--strict")["all_met"] is True
+    assert answer(capsys, "audit", "run", "reversed.csv", "--strict", code=1)["holds"] is False
+    assert answer(capsys, "audit", "run", "tumours.csv", "--strict")["holds"] is True
 
 
 @pytest.mark.usefixtures("here")
-def test_certify_prints_a_table_that_ends_with_the_goals(capsys):
-    told = said(capsys, "certify", "run", "tumours.parquet", "--confidence", "0.9").splitlines()
-    assert told[0].split() == ["verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal"]
-    assert told[1].endswith("212  recall >= 0.5")
+def test_an_audit_of_a_run_prints_its_losses_and_a_table_that_ends_with_the_goals(capsys):
+    told = said(capsys, "audit", "run", "tumours.parquet", "--confidence", "0.9").splitlines()
+    assert told[0].startswith("on the rows of tumours.parquet: error 0.")
+    place = told.index("") + 1
+    assert told[place].split() == ["verdict", "estimate", "low", "high", "bound", "margin", "rows", "goal"]
+    assert told[place + 1].endswith("212  recall >= 0.5")
     assert told[-1] == "All verdicts are right together with confidence 0.9."
-    sides = said(capsys, "certify", "run", "--goal", "recall(size=large) >= recall(size=small) - 0.9")
+    sides = said(capsys, "audit", "run", "--goal", "recall(size=large) >= recall(size=small) - 0.9")
     assert "the estimate is the left side less the rates on the right" in sides
-    sides = said(capsys, "certify", "run", "--goal", "recall(size=large) >= positive_rate")
+    sides = said(capsys, "audit", "run", "--goal", "recall(size=large) >= positive_rate")
     assert "the estimate is the left side less the rates on the right" in sides
-    number = said(capsys, "certify", "run", "--goal", "recall(size=large) >= 0.001")
+    number = said(capsys, "audit", "run", "--goal", "recall(size=large) >= 0.001")
     assert "the estimate is the left side" not in number
 
 
@@ -121,17 +123,17 @@ def test_the_largest_weight_is_asked_for_told_and_changed(here, capsys):
     assert "needs largest_weight" in refusal(capsys, "fit", "w.toml", code=2)
     (here / "w.toml").write_text((here / "w.toml").read_text().replace("weights", "largest_weight = 3\nweights"))
     said(capsys, "fit", "w.toml", "--quiet")
-    near, far = (answer(capsys, "certify", "w", *more)["goals"][0] for more in ((), ("--largest-weight", "30")))
+    near, far = (answer(capsys, "audit", "w", *more)["goals"][0] for more in ((), ("--largest-weight", "30")))
     assert [one["largest_weights"] for one in (near, far)] == [{"train": 3}, {"train": 30}]
     assert near["low"] > far["low"]
-    assert said(capsys, "certify", "w").splitlines()[-1].endswith("if no row of train weighs more than 3.")
-    told = answer(capsys, "evaluate", "w", "weighted.csv", "--largest-weight", "30")
+    assert said(capsys, "audit", "w").splitlines()[-1].endswith("if no row of train weighs more than 3.")
+    told = answer(capsys, "audit", "w", "weighted.csv", "--largest-weight", "30")
     assert {line["verdict"] for line in told["goals"]} <= {"holds", "undecided"}
 
 
 @pytest.mark.usefixtures("here")
 def test_a_confidence_moves_the_ends_of_the_runs_own_audit(capsys):
-    wide, narrow = (answer(capsys, "certify", "run", "--confidence", one)["goals"][0] for one in ("0.99", "0.8"))
+    wide, narrow = (answer(capsys, "audit", "run", "--confidence", one)["goals"][0] for one in ("0.99", "0.8"))
     assert wide["low"] < narrow["low"] < narrow["estimate"] < narrow["high"] < wide["high"]
     assert wide["estimate"] == narrow["estimate"]
 
@@ -159,7 +161,7 @@ def test_impossible_goals_give_1_and_leave_a_run_that_other_goals_finish(here, c
         path.name for path in (here / "hard").iterdir()
     }
     assert not list((here / "hard").rglob("*.part"))
-    assert "is not finished" in refusal(capsys, "evaluate", "hard", "tumours.csv", code=2)
+    assert "is not finished" in refusal(capsys, "audit", "hard", "tumours.csv", code=2)
     (here / "hard.toml").write_text(text)
     assert said(capsys, "fit", "hard.toml").startswith("resumes: ")
 
@@ -171,9 +173,9 @@ def test_predictions_can_be_piped_and_tables_written_otherwise(here, capsys):
     words = ("--delimiter", "tab", "--decimal", ",", "--encoding", "utf-16")
     assert said(capsys, "predict", "run", "other.csv", "-o", "two.csv", "--probabilities", *words)
     assert (here / "two.csv").read_bytes() == (here / "one.csv").read_bytes()
-    assert answer(capsys, "evaluate", "run", "other.csv", *words) == answer(
-        capsys, "evaluate", "run", "tumours.csv"
-    ) | {"split": "other.csv"}
+    assert answer(capsys, "audit", "run", "other.csv", *words) == answer(capsys, "audit", "run", "tumours.csv") | {
+        "split": "other.csv"
+    }
     said(capsys, "init", "other.csv", "--target", "diagnosis", "-o", "other.toml")
     text = (here / "other.toml").read_text()
     assert 'delimiter = "\\t"\nencoding = "utf-16"\ndecimal = ","\n' in text

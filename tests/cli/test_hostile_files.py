@@ -117,14 +117,14 @@ CASES = {
         goals(GOAL, '"recall(train,' + ",".join(f"c{number}=1" for number in range(9_000)) + ') >= 0.5"'),
     ),
     "a metric of 90,000 letters": Case(FIT, "Unknown metric 'xxx", goals(GOAL, '"' + "x" * 90_000 + '(train) >= 0.5"')),
-    "parentheses on the command line": Case(["certify", "run", "--goal", "(" * 90_000], "nested too deeply"),
+    "parentheses on the command line": Case(["audit", "run", "--goal", "(" * 90_000], "nested too deeply"),
     # data
     "data without an end": Case(FIT, f"/dev/zero cannot be read: {ENDLESS}", goals(DATA, '"/dev/zero"')),
     "data from a pipe": Case(FIT, f"tumours.csv cannot be read: {ENDLESS}", silent("tumours.csv")),
     "a deployed model without an end": Case(FIT, ENDLESS, goals("[data]", '[data]\nbaseline_model = "/dev/zero"')),
     "init without an end": Case("init /dev/zero --target y -o new.toml", ENDLESS),
     "predict without an end": Case("predict run /dev/zero -o said.csv", ENDLESS),
-    "evaluate from a pipe": Case("evaluate run pipe", ENDLESS, silent("pipe")),
+    "audit from a pipe": Case("audit run pipe", ENDLESS, silent("pipe")),
     "a million columns": Case(
         "init wide.csv --target c1 -o new.toml", "must have at most 100000 columns; it has 1000000", wide(1_000_000)
     ),

@@ -14,8 +14,11 @@ from counterpoise.runs.rebalanced import changed, command_for
 
 
 @pytest.fixture
-def asked(monkeypatch, capsys):
+def asked(monkeypatch, capsys, tmp_path):
     """Return a function that tells what a command would call a function of ``counterpoise.runs`` with."""
+
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").touch()
 
     def calls(name, command, place=runs):
         seen = []
@@ -25,7 +28,7 @@ def asked(monkeypatch, capsys):
             raise ValueError("that is all")
 
         monkeypatch.setattr(place, name, record)
-        # No file is there, and "a" is no goal.
+        # No run is there, and "a" is no goal.
         monkeypatch.setattr(runs, "open_run", lambda folder: SimpleNamespace(folder=Path(folder)))
         monkeypatch.setattr(Shown, "open_run", lambda _self, _command, folder, _goals=None: runs.open_run(folder))
         monkeypatch.setattr(Shown, "begin", lambda _self, _command, *_files, goals=None: None)  # noqa: ARG005
@@ -113,8 +116,8 @@ def test_a_rebalanced_run_names_the_command_that_makes_it_again(asked, options, 
         (["--drawn"], {"drawn": True}),
     ],
 )
-def test_certify(asked, options, named):
-    given, kept = asked("certify_run", ["certify", "run", "rows.csv", *options])
+def test_audit_of_a_run(asked, options, named):
+    given, kept = asked("audit_run", ["audit", "run", "rows.csv", *options])
     assert given == ["run", "rows.csv"]
     assert kept == {
         "confidence": None,
@@ -124,13 +127,12 @@ def test_certify(asked, options, named):
         "drawn": False,
         **named,
     }
-    assert asked("certify_run", ["certify", "run"])[0] == ["run", "None"]
+    Path("run").mkdir()
+    assert asked("audit_run", ["audit", "run"])[0] == ["run", "None"]
 
 
-def test_fit_evaluate_and_predict(asked):
+def test_fit_and_predict(asked):
     assert asked("fit_run", ["fit", "goals.toml", "-o", "run"]) == (["goals.toml"], {"output": Path("run")})
-    evaluated = asked("evaluate_run", ["evaluate", "run", "rows.csv", "--largest-weight", "3"])
-    assert evaluated == (["run", "rows.csv"], {"largest_weight": 3.0, "largest_value": None})
     options = ["--probabilities", "--ids", "person", "--top", "5"]
     named = {"probabilities": True, "ids": "person", "top": 5}
     assert asked("predict_run", ["predict", "run", "rows.csv", "-o", "said.csv", *options]) == (
@@ -194,6 +196,20 @@ def test_audit(asked, option):
     assert given == ["rows.csv"]
     nothing["groups"] = ()
     assert kept == {**nothing, "target": "y", "prediction": "p", "goals": ["a", "b"], name: value}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("run rows.csv --prediction p", "--prediction is for tables; run is a run, which knows its columns."),
+        ("run rows.csv --impact", "--impact is for tables; run is a run, which knows its columns."),
+        ("rows.csv --drawn", "--drawn is for runs; rows.csv is a table."),
+    ],
+)
+@pytest.mark.usefixtures("asked")
+def test_an_audit_refuses_options_of_the_other_kind(words, sentence, capsys):
+    assert main(["audit", *words.split()]) == 2
+    assert capsys.readouterr().err == f"counterpoise: {sentence}\n"
 
 
 def test_apply(asked):

@@ -15,7 +15,7 @@ from counterpoise.explorer.of_run import RunExporter, read_run
 from counterpoise.explorer.setting import SettingGoal
 from counterpoise.explorer.views import show_view
 from counterpoise.goals import parse_goal
-from counterpoise.runs import RunFolderError, certify_run, fit_run, open_run, read_goals_file, rebalance_run
+from counterpoise.runs import RunFolderError, audit_run, fit_run, open_run, read_goals_file, rebalance_run
 from counterpoise.runs.decisions import final_estimator
 from counterpoise.runs.results import MIXTURE, TEST
 from counterpoise.runs.use import own_data
@@ -81,7 +81,7 @@ def test_what_a_page_opens_with_is_the_model_of_the_run_as_its_report_tells_it(f
     (error,) = run.results().where(method=MIXTURE, quantity="error", split=TEST).rows
     assert told["losses"]["held_out"]["mean"] == pytest.approx(error.value, abs=1e-6)
     exact = show_view(session, session.start, "verdicts")["verdicts"]
-    for verdict, audit in zip(exact, certify_run(run), strict=True):
+    for verdict, audit in zip(exact, audit_run(run).audit, strict=True):
         assert (verdict["verdict"], verdict["rows"]) == (audit.verdict, sum(count for _, count in audit.counts))
         assert verdict["words"] == audit.words
         for name in ("estimate", "low", "high"):
@@ -103,7 +103,7 @@ def test_page_model_file_and_report_are_of_one_mixture(folder):
         assert final_estimator(one).value_ == found.solution.value
         np.testing.assert_array_equal(predicted(one, folder) == "yes", decided)
     exact = show_view(session, setting, "verdicts")["verdicts"]
-    for verdict, audit in zip(exact, certify_run(run), strict=True):
+    for verdict, audit in zip(exact, audit_run(run).audit, strict=True):
         assert verdict["estimate"] == pytest.approx(audit.estimate, abs=1e-6)
         assert verdict["verdict"] == audit.verdict
     assert told["goals"][0]["held_out"]["estimate"] == exact[0]["estimate"]

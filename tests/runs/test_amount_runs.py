@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from counterpoise.cli import main
-from counterpoise.runs import certify_run, fit_run, open_run
+from counterpoise.runs import audit_run, fit_run, open_run
 from counterpoise.runs.tables import audit_table
 
 N = 1500
@@ -52,17 +52,17 @@ def test_amounts_are_no_features_and_goals_count_with_them(run):
 
 
 def test_a_run_is_certified_with_its_limit_or_another(run, folder):
-    first = certify_run(open_run(run.folder))
+    first = audit_run(open_run(run.folder)).audit
     assert first[0].largest_values == (("amount", 500.0),)
     assert np.isfinite(first[0].low)
-    wider = certify_run(open_run(run.folder), folder / "rows.csv", largest_value=5000)
+    wider = audit_run(open_run(run.folder), folder / "rows.csv", largest_value=5000).audit
     assert wider[0].largest_values == (("amount", 5000.0),)
 
 
 def test_without_a_limit_a_report_says_undecided_and_why(folder):
     (folder / "free.toml").write_text(FILE.format(more=""))
     run = fit_run(folder / "free.toml")
-    audit = certify_run(open_run(run.folder))
+    audit = audit_run(open_run(run.folder)).audit
     assert audit[0].verdict == "undecided"
     assert "needs largest_value" in audit[0].note
     assert audit[1].verdict == "holds"

@@ -13,8 +13,7 @@ from counterpoise.report import write_report
 from counterpoise.runs import (
     DataError,
     GoalsFileError,
-    certify_run,
-    evaluate_run,
+    audit_run,
     fit_run,
     open_run,
     predict_run,
@@ -135,18 +134,18 @@ def test_predictions_name_deferred_rows_beside_the_probabilities_of_the_model(ru
     assert found["probability yes"][is_deferred].max() < found["probability yes"].max()
 
 
-def test_evaluate_and_certify_know_who_is_deferred(run, folder, held_rows):
-    found = evaluate_run(run, folder / "loans.csv")
+def test_an_audit_knows_who_is_deferred(run, folder, held_rows):
+    found = audit_run(run, folder / "loans.csv").summary
     assert found.as_dict()["defer_rate"] == found.defer_rate > 0
-    assert f"deferred: {found.defer_rate:.4f} of the rows; error {found.decided_error:.4f} among the others" in str(
-        found
+    assert f"deferred: {found.defer_rate:.4f} of the rows; error {found.decided_error:.4f} among the others" in (
+        found.losses_text
     )
     part, model = held_rows[0], run.model()
     looked = {"sensitive_features": part.groups, "baseline": part.baseline}
-    (audit,) = certify_run(run, goals=["defer_rate <= 0.2"])
+    (audit,) = audit_run(run, goals=["defer_rate <= 0.2"]).audit
     assert audit.estimate == pytest.approx(model.decision_proba(part.X, **looked)[:, 2].mean())
     assert run.summary().goals[0].estimate == audit.estimate
-    (drawn,) = certify_run(run, goals=["defer_rate <= 0.2"], drawn=True)
+    (drawn,) = audit_run(run, goals=["defer_rate <= 0.2"], drawn=True).audit
     assert drawn.estimate == np.mean(model.predict(part.X, **looked) == "defer")
     assert next(iter(run.drawn().where(quantity="goal estimate", settings="goal 1"))).value == drawn.estimate
 

@@ -11,7 +11,7 @@ from counterpoise.cli import main
 from counterpoise.goals import forget_metric, recall, register_metric
 from counterpoise.goals.catalogue import LEGEND, catalogue
 from counterpoise.report import write_report
-from counterpoise.runs import GoalsFileError, certify_run, fit_run, read_goals_file
+from counterpoise.runs import GoalsFileError, audit_run, fit_run, read_goals_file
 from counterpoise.runs.goals_file import goals_of
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
@@ -52,7 +52,7 @@ def test_goals_on_several_classes_are_met_judged_and_reported(folder):
     for number, goal in enumerate(GOALS, start=1):
         assert f"goal {number}" in page
         assert goal.replace(">", "&gt;").replace("<", "&lt;") in page
-    audit = certify_run(run, folder / "animals.csv")
+    audit = audit_run(run, folder / "animals.csv").audit
     assert [str(row.goal.with_confidence(None)) for row in audit] == GOALS
     assert audit[1].worst in {f"recall(of={kind})" for kind in ("cat", "dog", "fox")}
 

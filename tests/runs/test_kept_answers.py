@@ -7,7 +7,7 @@ import pytest
 from crafting import crafted, taken_apart
 
 from counterpoise.persist import dumps, loads
-from counterpoise.runs import certify_run, fit_run, open_run, rebalance_run
+from counterpoise.runs import audit_run, fit_run, open_run, rebalance_run
 
 POOL = """
 alpha = 0.3
@@ -58,7 +58,7 @@ def test_models_that_are_gone_are_missed_only_where_they_must_decide(run, tmp_pa
     hollow = hollowed(run, tmp_path / "hollow")
     again = rebalance_run(hollow, alpha=0.6, output=tmp_path / "again")
     assert numbers(again) == numbers(first)
-    assert certify_run(again) == certify_run(first)
+    assert audit_run(again).audit == audit_run(first).audit
     third = rebalance_run(again, alpha=0.6, goals=["recall >= 0.6"], output=tmp_path / "third")
     assert third.summary().goals[0].goal == "recall >= 0.6"
     with pytest.raises(ValueError, match=r"model\.cp cannot be loaded as a model: "):

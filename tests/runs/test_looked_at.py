@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from counterpoise.runs import DataError, certify_run, evaluate_run, fit_run, predict_run
+from counterpoise.runs import DataError, audit_run, fit_run, predict_run
 
 pytestmark = pytest.mark.slow  # a run from end to end, of parts that have tests of their own
 
@@ -49,8 +49,8 @@ def test_rules_look_at_a_group_that_is_no_feature(run, loans_folder, tmp_path):
     assert written["prediction"].tolist() == said.tolist()
     np.testing.assert_allclose(written["probability yes"], model.predict_proba(features)[:, 1], atol=1e-6)
     errors = (model.decision_proba(features, **looked_at)[:, 1] - (rows["paid"] == "yes")).abs()
-    assert evaluate_run(run, loans_folder / "more.csv").error == pytest.approx(errors.mean())
-    assert len(certify_run(run, loans_folder / "more.csv")) == 1
+    assert audit_run(run, loans_folder / "more.csv").summary.error == pytest.approx(errors.mean())
+    assert len(audit_run(run, loans_folder / "more.csv").audit) == 1
 
 
 def test_the_table_tells_the_share_and_error_of_each_rule(run):
@@ -75,7 +75,7 @@ def test_rows_without_a_column_that_rules_look_at_are_refused(run, loans_folder,
         with pytest.raises(DataError, match=text):
             predict_run(run, tmp_path / "less.csv", tmp_path / "said.csv")
         with pytest.raises(DataError, match=text):
-            evaluate_run(run, tmp_path / "less.csv")
+            audit_run(run, tmp_path / "less.csv")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from counterpoise.runs import certify_run, evaluate_run, fit_run, predict_run
+from counterpoise.runs import audit_run, fit_run, predict_run
 
 GOALS = """
 goals = ["recall(g=NA) >= 0.1", "max_difference(error_rate, by=g) <= 0.9"]
@@ -67,8 +67,8 @@ def test_predict_evaluate_and_certify_are_the_same_from_csv_and_parquet(runs, tm
     for end, run in found.items():
         predict_run(run, folder / f"t.{end}", tmp_path / "said.csv", probabilities=True)
         shares = [line.split(",", 1)[1] for line in (tmp_path / "said.csv").read_text().splitlines()]
-        goals = [str(row.goal) for row in certify_run(run, folder / f"t.{end}")]  # of answers that are drawn anew
-        told.append((shares, evaluate_run(run, folder / f"t.{end}").error, goals))
+        goals = [str(row.goal) for row in audit_run(run, folder / f"t.{end}").audit]  # of answers that are drawn anew
+        told.append((shares, audit_run(run, folder / f"t.{end}").summary.error, goals))
     assert told[0] == told[1]
     for run in found.values():
         groups = [entry.text for entry in run.result().groups]

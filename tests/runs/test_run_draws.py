@@ -17,7 +17,7 @@ from counterpoise.report import write_report
 from counterpoise.runs import (
     GoalsFileError,
     RunFolderError,
-    certify_run,
+    audit_run,
     fit_run,
     open_run,
     predict_run,
@@ -263,7 +263,7 @@ def test_two_runs_of_one_goals_file_have_the_same_results_whatever_their_keys(tw
     assert (one.folder / "draws.key").read_bytes() != (other.folder / "draws.key").read_bytes()
     assert one.results() == other.results()
     assert one.summary() == other.summary()
-    assert [str(row) for row in certify_run(one)] == [str(row) for row in certify_run(other)]
+    assert [str(row) for row in audit_run(one).audit] == [str(row) for row in audit_run(other).audit]
 
 
 def test_the_drawn_decisions_are_told_apart_from_what_was_expected(twins):
@@ -304,7 +304,7 @@ def test_decisions_without_draws_have_no_table_of_drawn_ones(loans_folder, tmp_p
     assert not (run.folder / "draws.key").exists()
     assert len(run.drawn()) == 0
     assert run.summary().realised_cvar is None
-    (expected,), (drawn,) = certify_run(run), certify_run(run, drawn=True)
+    (expected,), (drawn,) = audit_run(run).audit, audit_run(run, drawn=True).audit
     assert expected == drawn
     page = write_report(run.folder).read_text(encoding="utf-8").partition("<main>")[2]
     assert not re.search(r"\b(draws?|drawn|expectations?|expected)\b", page)

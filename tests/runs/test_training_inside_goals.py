@@ -7,7 +7,7 @@ import pytest
 
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
-from counterpoise.runs import evaluate_run, fit_run, open_run, predict_run, rebalance_run
+from counterpoise.runs import audit_run, fit_run, open_run, predict_run, rebalance_run
 from counterpoise.runs.places import CHECKPOINT
 
 GOALS = (
@@ -63,11 +63,11 @@ def test_rounds_train_for_goals_on_every_column_and_dataset_and_tell_how_they_st
     assert [str(goal) for goal in model[-1].goals] == list(GOALS)
     assert all(check.holds for check in model[-1].check_goals())
     assert write_report(run.folder).exists()
-    evaluated = evaluate_run(run, loans_folder / "more.csv")
+    evaluated = audit_run(run, loans_folder / "more.csv").audit
     predict_run(run, loans_folder / "more.csv", tmp_path / "said.csv")
     frame = pd.read_csv(loans_folder / "more.csv")
     assert (pd.read_csv(tmp_path / "said.csv")["prediction"] == model.predict(frame)).all()
-    assert evaluated.goals[0].estimate > 0.5
+    assert evaluated[0].estimate > 0.5
     other = rebalance_run(run, goals=["recall >= 0.8"], output=tmp_path / "other").model()
     assert len(other[-1].estimators_) == len(model[-1].estimators_)  # trained for the goals of before
     assert all(check.holds for check in other[-1].check_goals())

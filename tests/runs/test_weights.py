@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from counterpoise.runs import DataError, GoalsFileError, certify_run, evaluate_run, fit_run, read_goals_file
+from counterpoise.runs import DataError, GoalsFileError, audit_run, fit_run, read_goals_file
 
 PLAIN = 'drop = ["today", "weight"]'
 WEIGHTED = 'drop = ["today"]\nweights = "weight"'
@@ -35,7 +35,7 @@ def test_goals_on_weighted_rows_need_the_limit_before_anything_is_fitted(goals_f
 
 
 def test_the_limit_is_in_the_audit_the_results_and_the_report(run):
-    audit = certify_run(run)
+    audit = audit_run(run).audit
     assert [row.largest_weights for row in audit] == [(("train", 5.0),), (("mail", 3.0),)]
     assert "no row of train weighs more than 5 and no row of mail weighs more than 3." in str(audit)
     assert [line for line in run.result().data.lines if "weighted" in line] == [
@@ -69,21 +69,18 @@ def test_the_errors_of_models_are_weighted_as_that_of_their_mixture_is(method, r
 
 def test_another_limit_can_be_tried_on_a_finished_run(run, loans_folder):
     for path in (None, loans_folder / "more.csv"):
-        near, far = (certify_run(run, path, largest_weight=most) for most in (3, 50))
+        near, far = (audit_run(run, path, largest_weight=most).audit for most in (3, 50))
         assert near[0].largest_weights == (("train", 3.0),)
         assert near[0].margin > far[0].margin
-    assert evaluate_run(run, loans_folder / "more.csv", largest_weight=3).goals[0].verdict in {"holds", "undecided"}
     with pytest.raises(ValueError, match="largest_weight must be finite and above 0"):
-        certify_run(run, largest_weight=0)
+        audit_run(run, largest_weight=0)
 
 
 def test_rows_heavier_than_the_limit_are_refused(run, loans, tmp_path):
     loans(50).assign(weight=range(50)).to_csv(tmp_path / "heavy.csv", index=False)
     told = r"Column 'weight' of .*heavy.csv must hold weights of at most 5 \(largest_weight\); row 50 holds 49\."
     with pytest.raises(DataError, match=told):
-        certify_run(run, tmp_path / "heavy.csv")
-    with pytest.raises(DataError, match="row 50 holds 49"):
-        evaluate_run(run, tmp_path / "heavy.csv")
+        audit_run(run, tmp_path / "heavy.csv")
 
 
 def test_a_limit_without_weights_means_nothing(goals_file, loans_folder):
@@ -115,7 +112,7 @@ def test_equal_weights_need_nothing(goals_file, loans, tmp_path):
     found = []
     for name, columns in (("plain", PLAIN), ("same", WEIGHTED)):
         tail = f'\n[method]\nname = "{method}"\nenforce_goals = false\n[method.parameters]\nmax_depth = 3\n'
-        found.append(certify_run(fit_run(goals_file(head + columns + tail, f"{name}.toml"))))
+        found.append(audit_run(fit_run(goals_file(head + columns + tail, f"{name}.toml"))).audit)
     assert found[0] == found[1]
 
 
@@ -130,6 +127,5 @@ def test_the_trained_goals_use_the_limit_too(goals_file):
 def test_rows_of_a_file_without_the_weights_are_not_measured_as_if_all_weighed_the_same(run, loans, tmp_path):
     path = tmp_path / "plain.csv"
     loans(40, seed=5).drop(columns="weight").to_csv(path, index=False)
-    for measure in (certify_run, evaluate_run):
-        with pytest.raises(DataError, match=r"plain\.csv has no column 'weight', which holds the weights of its rows"):
-            measure(run, path)
+    with pytest.raises(DataError, match=r"plain\.csv has no column 'weight', which holds the weights of its rows"):
+        audit_run(run, path)

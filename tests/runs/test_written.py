@@ -9,7 +9,7 @@ import pytest
 from counterpoise.runs import (
     DataError,
     GoalsFileError,
-    evaluate_run,
+    audit_run,
     fit_run,
     predict_run,
     read_goals_file,
@@ -39,7 +39,7 @@ def test_a_run_reads_files_as_its_goals_file_says(european, tmp_path):
     assert run.columns.numeric == ["age", "income"]
     assert "delimiter" in (run.folder / "settings.json").read_text()
     european.to_csv(tmp_path / "more.csv", index=False, **EUROPEAN)
-    assert evaluate_run(run, tmp_path / "more.csv").split == "more.csv"
+    assert audit_run(run, tmp_path / "more.csv").summary.split == "more.csv"
     assert predict_run(run, tmp_path / "more.csv", tmp_path / "said.csv") == len(european)
     european.to_csv(tmp_path / "usual.csv", index=False)
     with written_as(Written(",", "utf-8", ".")):  # what a command says wins
@@ -131,7 +131,7 @@ def test_messages_name_the_cell_that_is_wrong(loans, goals_file, tmp_path):
     with pytest.raises(
         DataError, match=r"must hold numbers as in training; row 7 holds 'forty', and 1 more are not numbers\."
     ):
-        evaluate_run(run, tmp_path / "odd.csv")
+        audit_run(run, tmp_path / "odd.csv")
     frame = loans(50, seed=3).assign(paid=np.where(np.arange(50) == 4, 0.5, 1.0), income=1.0)
     frame.to_csv(tmp_path / "half.csv", index=False)
     with pytest.raises(

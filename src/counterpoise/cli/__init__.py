@@ -20,6 +20,10 @@ _IMPORT, _GOAL = "--import", "--goal"
 _LONGEST = 10_000  # characters: a name in a hostile file may have a million
 _INSTALL = "pip install"
 _TAKES_OPTIONS = "rebalance", "choose"  # commands that take goals and their settings as options, not as a file
+_NOW = {  # what has become of the commands of 0.2
+    "certify": "audit RUN",
+    "evaluate": "audit RUN DATA",
+}
 _ARGUMENT = re.compile(
     r"(?:(?<=\b[Ss]et )|(?<=\bor ))(?P<name>decision|by|alpha)=(?P<value>'[^']*'|\[[^\]]*\]|[0-9.]*[0-9])"
 )
@@ -49,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if tokens in ([], ["--help"], ["-h"]):
             sys.stdout.write(OVERVIEW)
             return DONE
+        _check_name(tokens[0])
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes a tenth of a second
         # Threads of OpenMP and BLAS that wait then sleep: beside other work a fit took four times as long.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -66,6 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get(_TRACEBACK):
             raise
         return _refuse(error, given)
+
+
+def _check_name(command: str) -> None:
+    """Refuse the name that a command had."""
+    if command in _NOW:
+        raise ValueError(f"`{command}` is `{_NOW[command]}` since 0.3.")
 
 
 def _without_imports(tokens: list[str]) -> list[str]:

@@ -124,44 +124,6 @@ def fit(
     return _show_run(run, shown, strict=strict)
 
 
-@command
-def evaluate(
-    run: Path,
-    data: Path,
-    /,
-    *,
-    largest_weight: float | None = None,
-    largest_value: Annotated[list[str] | None, tables.Several] = None,
-    strict: Annotated[bool, Flag] = False,
-    csv: Read = USUAL,
-    shown: Out = PRINTED,
-) -> int:
-    """Measure a run's model on another labelled table.
-
-    Prints error, the loss of the worst-off fraction, and every goal of the run; writes nothing.
-
-    Parameters
-    ----------
-    run
-        A run folder.
-    data
-        A CSV or Parquet file with the columns of the run and its target.
-    largest_weight
-        The most that a row of the population can weigh, where rows have weights. Default: what the goals file says.
-    largest_value
-        The largest amount that a row of the population can have, as 5000 or amount=5000. Default: as above.
-    strict
-        Exit with code 1 unless every goal is met on these rows.
-    """
-    opened = shown.open_run("evaluate", run)
-    with csv.reading():
-        summary = runs.evaluate_run(
-            opened, data, largest_weight=largest_weight, largest_value=tables.read_limits(largest_value)
-        )
-    shown.answer(str(summary), summary.as_dict())
-    return NOT_MET if strict and not summary.all_met else DONE
-
-
 def _read_top(_: Any, words: Any) -> int:
     """Return the number behind --top: whole, as 1.5 would be rounded."""
     (word,) = words
@@ -342,59 +304,6 @@ def rebalance(
     opened = shown.open_run("rebalance", run, goal)
     chosen = runs.rebalance_run(opened, **options, output=output, on_event=shown.say)
     return _show_run(chosen, shown, strict=strict)
-
-
-@app.command(usage="Usage: counterpoise certify [OPTIONS] RUN [DATA]")
-@flowing
-def certify(
-    run: Path,
-    data: Path | None = None,
-    /,
-    *,
-    confidence: float | None = None,
-    goal: Annotated[list[str] | None, Parameter(negative="")] = None,
-    largest_weight: float | None = None,
-    largest_value: Annotated[list[str] | None, tables.Several] = None,
-    drawn: Annotated[bool, Flag] = False,
-    strict: Annotated[bool, Flag] = False,
-    csv: Read = USUAL,
-    shown: Out = PRINTED,
-) -> int:
-    """Audit a run's model: which goals hold on the population, and with what confidence.
-
-    All verdicts are right together with the requested confidence, if the rows are independent draws from the population
-    and were not used to fit or choose the model. Where decisions are drawn, rates are expectations over the draws.
-
-    Parameters
-    ----------
-    run
-        A run folder.
-    data
-        A CSV or Parquet file of rows that were not used to fit or choose the model. Default: the run's test rows.
-    confidence
-        Between 0 and 1, for goals that carry none. Default: that of the run.
-    goal
-        A goal as text to audit in place of the run's; give the option once for each.
-    largest_weight
-        The most that a row of the population can weigh, where rows have weights. Default: what the goals file says.
-    largest_value
-        The largest amount that a row of the population can have, as 5000 or amount=5000. Default: as above.
-    drawn
-        Audit the drawn decisions, as the run's key draws them, in place of expectations over the draws.
-    strict
-        Exit with code 1 unless every goal is shown to hold.
-    """
-    done = shown.open_run("certify", run, goal)
-    with csv.reading():
-        from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415 - heavy
-
-        options: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
-        options["largest_value"] = tables.read_limits(largest_value)
-        audit = runs.certify_run(done, data, **options, drawn=drawn)
-    is_drawn = drawn and len(done.drawn()) > 0  # else each decision is the same whatever the key
-    head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""
-    shown.answer(head + audit_text(audit), audit_words(audit) | ({"drawn": True} if is_drawn else {}))
-    return NOT_MET if strict and not audit.holds else DONE
 
 
 @command
@@ -664,8 +573,9 @@ def fetch(name: str, /, *, shown: Out = PRINTED) -> None:
     shown.answer(f"{name}: {n_rows} rows, {n_columns} columns", {"name": name, "rows": n_rows, "columns": n_columns})
 
 
-for one in (tables.plan, tables.choose, tables.apply, tables.audit, monitoring.monitor):
+for one in (tables.plan, tables.choose, tables.apply, monitoring.monitor):
     command(one)
+app.command(flowing(tables.audit), usage="Usage: counterpoise audit [OPTIONS] TABLE | RUN [DATA]")
 
 
 def _show_run(run: Any, shown: Shown, *, strict: bool) -> int:

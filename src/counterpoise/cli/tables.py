@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from counterpoise import runs
 from counterpoise.cli.exit_codes import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, write_csv, write_page
-from counterpoise.runs.places import check_place
+from counterpoise.runs.places import check_data_file, check_place
 
 Several = Parameter(negative="")
 
@@ -282,7 +283,8 @@ def apply(
 
 
 def audit(
-    table: Path,
+    table_or_run: Path,
+    data: Path | None = None,
     /,
     *,
     target: str | None = None,
@@ -303,29 +305,35 @@ def audit(
     exclude_small: str | None = None,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     report: Path | None = None,
+    drawn: Annotated[bool, Flag] = False,
     strict: Annotated[bool, Flag] = False,
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> int:
-    """Audit decisions in a table: which goals hold on the population, and with what confidence.
+    """Audit decisions in a table, or the model of a run: which goals hold on the population, with what confidence.
 
     All verdicts are right together with the requested confidence, if the rows are independent draws from the population
-    and were not used to fit or choose the model. No run and no model is needed.
+    and were not used to fit or choose the model.
+
+    Of a run, the error and the loss of the worst-off fraction are printed too. A run knows its goals and its columns:
+    only --goal, --confidence, --largest-weight, --largest-value, --drawn and --strict are for runs.
 
     With --impact: how often each category of people is selected, and its impact ratio, by each column of --groups and
     by their intersections. That needs no labels and no goals.
 
     Parameters
     ----------
-    table
-        A CSV or Parquet file with true labels and decisions.
+    table_or_run
+        A CSV or Parquet file with true labels and decisions, or a run folder.
+    data
+        Of a run: a CSV or Parquet file of rows that were not used to fit or choose the model. Default: its test rows.
     target
         The column with the true labels. Not needed with --impact.
     prediction
         The column with the decisions.
     goal
         A goal as text, such as "recall(sex=F) >= 0.8", about the rows of the file. Give the option once for each.
-        Not with --impact.
+        Default for a run: its own goals. Not with --impact.
     groups
         Columns by which the report groups rows; goals may refer to any column. With --impact: the columns whose values
         are categories of people.
@@ -341,7 +349,7 @@ def audit(
     positive
         The class that goals call positive, or the decision that selects. Default: the second of two.
     confidence
-        Between 0 and 1, for goals that carry none. Default: 0.95.
+        Between 0 and 1, for goals that carry none. Default: that of the run, else 0.95.
     defer_label
         The label of rows that a person decides about: neither right nor wrong.
     impact
@@ -361,20 +369,35 @@ def audit(
         With --impact: where the ratios go as CSV.
     report
         Where a report of one page goes.
+    drawn
+        Of a run: audit the drawn decisions, as its key draws them, in place of expectations over the draws.
     strict
         Exit with code 1 unless every goal is shown to hold.
     """
-    _check_page(report, table, output)
+    table = table_or_run
     of_impact: dict[str, Any] = {"score": score, "unknown": unknown, "min_share": min_share}
-    of_impact["exclude_small"] = exclude_small
-    of_goals: dict[str, Any] = {"target": target, "goal": goal, "baseline": baseline}
-    of_goals |= {"defer_label": defer_label, "largest_value": largest_value, "strict": strict or None}
-    _refuse_options(of_goals if impact else of_impact | {"output": output}, impact=impact)
+    of_impact |= {"exclude_small": exclude_small}
+    of_goals: dict[str, Any] = {"target": target, "baseline": baseline, "defer_label": defer_label}
+    of_both = {"groups": groups, "weights": weights, "prediction": prediction, "positive": positive, "report": report}
+    if table.is_dir() or data is not None:
+        of_tables = {**of_goals, **of_both, "impact": impact, **of_impact, "output": output}
+        _refuse_options(of_tables, f"{{option}} is for tables; {table} is a run, which knows its columns.")
+        options: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
+        options |= {"largest_value": read_limits(largest_value), "drawn": drawn}
+        return _audit_run(table, data, options, csv, shown, strict=strict)
+    check_data_file(table)
+    _refuse_options({"drawn": drawn}, f"{{option}} is for runs; {table} is a table.")
+    _check_page(report, table, output)
     if impact:
+        of_goals |= {"goal": goal, "largest_value": largest_value}
+        _refuse_options(of_goals, "{option} is not for impact ratios. Run the command again without --impact.")
+        if strict:
+            raise ValueError("--strict is not for impact ratios: no law defines an impact ratio that passes.")
         options = {"positive": positive, "confidence": confidence, **of_impact}
         options |= {"weights": weights, "largest_weight": largest_weight}
         _audit_impact(table, prediction, tuple(groups or ()), options, output, report, csv, shown)
         return DONE
+    _refuse_options(of_impact | {"output": output}, "{option} is for impact ratios. Pass --impact too.")
     if target is None or prediction is None or not goal:
         raise ValueError("An audit of goals needs --target, --prediction and --goal. For impact ratios pass --impact.")
     shown.begin("audit", table, goals=goal)
@@ -395,21 +418,24 @@ def audit(
     return NOT_MET if strict and not table_audit.audit.holds else DONE
 
 
-_WHY_NOT = {
-    "strict": "no law defines an impact ratio that passes",
-}
+def _refuse_options(options: dict[str, Any], text: str) -> None:
+    """Refuse the options that are given, in a sentence that says what they are for."""
+    for name, value in options.items():
+        if value not in (None, False):
+            raise ValueError(text.format(option="--" + name.replace("_", "-")))
 
 
-def _refuse_options(options: dict[str, Any], *, impact: bool) -> None:
-    """Refuse options of goals with --impact, and those of impact ratios without it."""
-    name = next((name for name, value in options.items() if value is not None), None)
-    if name is not None:
-        option = "--" + name.replace("_", "-")
-        why = f": {_WHY_NOT[name]}" if name in _WHY_NOT else ""
-        raise ValueError(
-            f"{option} is {'not for' if impact else 'for'} impact ratios{why if impact else ''}. "
-            + (f"Leave {option} out, or run the command again without --impact." if impact else "Pass --impact too.")
-        )
+def _audit_run(
+    folder: Path, data: Path | None, options: dict[str, Any], csv: Csv, shown: Shown, *, strict: bool
+) -> int:
+    """Print the audit of a run's model."""
+    run = shown.open_run("audit", folder, options["goals"])
+    with csv.reading():
+        found = runs.audit_run(run, data, **options)
+    is_drawn = options["drawn"] and len(run.drawn()) > 0  # else each decision is the same whatever the key
+    head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""
+    shown.answer(f"{head}{found}", found.as_dict() | ({"drawn": True} if is_drawn else {}))
+    return NOT_MET if strict and not found.audit.holds else DONE
 
 
 def _audit_impact(

@@ -18,8 +18,8 @@ from counterpoise.runs.result import RunResult as RunResult
 from counterpoise.runs.settings import RunSettings as RunSettings
 from counterpoise.runs.starting import starting_file as starting_file
 from counterpoise.runs.starting import write_new as write_new
-from counterpoise.runs.use import certify_run as certify_run
-from counterpoise.runs.use import evaluate_run as evaluate_run
+from counterpoise.runs.summary import RunAudit as RunAudit
+from counterpoise.runs.use import audit_run as audit_run
 from counterpoise.runs.use import explain_run as explain_run
 from counterpoise.runs.use import predict_run as predict_run
 from counterpoise.runs.use import reasons_of_run as reasons_of_run

@@ -3,7 +3,7 @@
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,7 +145,7 @@ def evaluate(run: Evaluation) -> result.RunResult:
     """Return the result of a run."""
     data, judged, settings = run.data, run.data.judged, run.settings
     splits = {split: split_result(run, split, with_objective=True) for split in data.splits}
-    goals = goal_results(run, list(data.splits), with_drawn=True)
+    goals = goal_results(run, list(data.splits))
     goals = [goal.model_copy(update={"tradeoff": points}) for goal, points in zip(goals, _frontiers(run), strict=True)]
     segments = find_segments(data.splits[judged], run.on(judged).losses[MIXTURE], float(settings.alpha))
     is_random = is_drawn(run.model)
@@ -252,27 +252,16 @@ def _expected(run: Evaluation, rate: Any, decider: str, split: str) -> float | N
         return None
 
 
-def goal_results(
-    run: Evaluation, splits: list[str], skip_reasons: Mapping[int, str] | None = None, *, with_drawn: bool = False
-) -> list[result.GoalResult]:
-    """Return how each goal stands on some splits; ``skip_reasons`` says by their places why some are left out.
-
-    ``with_drawn``: also how they stand by the drawn decisions, on the split that counts.
-    """
-    reasons = skip_reasons or {}
-    places = [place for place in range(len(run.goals)) if place not in reasons]
-    goals = [run.goals[place] for place in places]
+def goal_results(run: Evaluation, splits: list[str]) -> list[result.GoalResult]:
+    """Return how each goal stands on some splits, and by the drawn decisions on the one that counts."""
     standings: list[dict[str, dict[str, result.SplitStanding]]] = [{split: {} for split in splits} for _ in run.goals]
-    for split in splits if goals else ():
+    for split in splits if run.goals else ():
         for decider in (MIXTURE, FIRST, DEPLOYED):
-            for place, audit in zip(places, run.audit(split, goals, decider) or (), strict=False):
-                standings[place][split][decider] = _standing(audit, is_whole=decider == MIXTURE)
-    for place, reason in reasons.items():
-        missing = result.SplitStanding(bound=run.goals[place].bound, verdict="not asked", note=reason)
-        standings[place] = {split: {MIXTURE: missing} for split in splits}
+            for standing, audit in zip(standings, run.audit(split, decider=decider) or (), strict=False):
+                standing[split][decider] = _standing(audit, is_whole=decider == MIXTURE)
     by_draws: list[result.SplitStanding | None] = [None] * len(run.goals)
     judged = run.data.judged
-    if with_drawn and goals and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
+    if run.goals and judged in splits and run.on(judged).by[MIXTURE].chances is not None:
         by_draws = [_standing(one) for one in run.audit(judged, drawn=True) or ()]
     margins: list[result.MarginResult | None] = [None] * len(run.goals)
     known = getattr(run.estimator, "margins_", ()) if run.model is not None else ()

@@ -57,7 +57,9 @@ class RunSummary(NamedTuple):
         goals = [line._asdict() for line in self.goals]
         return self._asdict() | {"goals": goals, "all_hold": self.all_hold, "all_met": self.all_met}
 
-    def __str__(self) -> str:
+    @property
+    def losses_text(self) -> str:
+        """Return the error, the loss of the tail and what else is known beside the goals, in lines."""
         rows = f"{self.split} rows" if self.split in SPLITS else f"rows of {self.split}"
         losses = {f"on the {rows}": (self.error, self.cvar)}
         if self.first_cvar is not None and self.first_error is not None:
@@ -77,6 +79,10 @@ class RunSummary(NamedTuple):
         if self.value is not None:
             aim = "maximised" if is_maximized(self.objective) else "minimised"
             lines.append(f"{aim}: {self.objective}, {self.value:.4f}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        lines = [self.losses_text]
         if not self.goals:
             lines += ["", "no goals are set: write them in the goals file, or pass them to rebalance"]
         if self.goals:
@@ -110,6 +116,20 @@ def summarize_run(result: RunResult, split: str | None = None) -> RunSummary:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+class RunAudit(NamedTuple):
+    """How a run's model does on some rows; ``print`` shows it."""
+
+    summary: RunSummary  # error and loss of the tail, without goals
+    audit: Audit
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return self.summary._asdict() | audit_words(self.audit)
+
+    def __str__(self) -> str:
+        return f"{self.summary.losses_text}\n\n{audit_text(self.audit)}" if self.audit else str(self.summary)
 
 
 def audit_text(audit: Audit) -> str:

@@ -249,7 +249,7 @@ def evaluate_decisions(
         objective=ObjectiveResult(),
         is_drawn=chances is not None,
         splits={split: split_result(run, split)},
-        goals=goal_results(run, [split], with_drawn=True),
+        goals=goal_results(run, [split]),
         groups=group_results(run, split),
         answers=answer_cells(run, split),
         deferral=deferral,

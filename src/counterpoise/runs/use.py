@@ -1,4 +1,4 @@
-"""Using a finished run: measure, predict and audit.
+"""Using a finished run: predict, explain and audit.
 
 Ids are compared by their values: a CSV file has no types, a Parquet file has many. So that a person gets the same
 decision from either, a text that reads as a plain number, a date or a time is one. Other texts, such as ``007``, stay
@@ -20,10 +20,9 @@ import pyarrow as pa
 from counterpoise._base.checks import check_positive
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray
-from counterpoise.auditing.audit import Audit, add_confidence
+from counterpoise.auditing.audit import add_confidence
 from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.tables import check_largest_value
-from counterpoise.goals.terms import NoRows
 from counterpoise.rules.draw_messages import BadId
 from counterpoise.rules.draws import draws_of
 from counterpoise.rules.explaining import Explanation
@@ -39,7 +38,7 @@ from counterpoise.runs.errors import (
     listed,
     refuse_foreign,
 )
-from counterpoise.runs.evaluate import Evaluation, goal_results, split_result
+from counterpoise.runs.evaluate import Evaluation, split_result
 from counterpoise.runs.folder import Run, fingerprint, read_json, write_frame
 from counterpoise.runs.goals_file import goals_of
 from counterpoise.runs.places import SETTINGS, check_place
@@ -47,8 +46,7 @@ from counterpoise.runs.reading import column_names, read_column
 from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import TEST, TRAIN
 from counterpoise.runs.settings import DataSettings, RunSettings, data_files, written_as
-from counterpoise.runs.steps import goal_errors
-from counterpoise.runs.summary import RunSummary, summarize_run
+from counterpoise.runs.summary import RunAudit, summarize_run
 from counterpoise.runs.tables import group_columns
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -100,41 +98,6 @@ def value_of(key: Any) -> Any:
 
 _FIRST_ROWS = 10  # that are explained, where none are named
 _DIGITS = 12  # decimals of a probability in a file, beside 1: the rest is rounding, as in 0.9999999999999996
-
-
-def evaluate_run(
-    run: Run,
-    data_path: str | Path,
-    *,
-    largest_weight: float | None = None,
-    largest_value: float | dict[str, float] | None = None,
-) -> RunSummary:
-    """Return error, loss of the tail and how the goals stand on another labelled file; nothing is written.
-
-    Parameters
-    ----------
-    run : Run
-        From ``open_run`` or ``fit_run``.
-    data_path : path
-        A CSV or Parquet file with the columns of the run and its target.
-    largest_weight : float, optional
-        The most that a row of the population can weigh. Default: what the goals file says.
-    largest_value : float or dict from columns to floats, optional
-        The largest amount that a row of the population can have. Default: the same.
-
-    Returns
-    -------
-    RunSummary
-        A goal that these rows cannot measure, as recall where no row is positive, is "not asked"; its note says why.
-    """
-    evaluation = _evaluation(_set_limits(run, largest_weight, largest_value), Path(data_path))
-    errors = enumerate(goal_errors(evaluation.goals, evaluation.data.splits[TEST], evaluation.data))
-    skip_reasons = {place: str(error) for place, error in errors if isinstance(error, NoRows)}
-    with as_data_error(f"The goals cannot be measured on the rows of {data_path}: "):
-        goals = goal_results(evaluation, [TEST], skip_reasons=skip_reasons)
-    settings = run.settings.model_dump(mode="json")
-    run_result = RunResult(settings=settings, splits={TEST: split_result(evaluation, TEST)}, goals=goals)
-    return summarize_run(run_result)._replace(split=Path(data_path).name)
 
 
 def predict_run(
@@ -309,7 +272,7 @@ def _check_rule_columns(run: Run, model: Any, part: RunRows, path: Path) -> None
             raise DataError(f"{path} must have the column {column!r}, which the rules of this run use.")
 
 
-def certify_run(
+def audit_run(
     run: Run,
     data_path: str | Path | None = None,
     *,
@@ -318,16 +281,19 @@ def certify_run(
     largest_weight: float | None = None,
     largest_value: float | dict[str, float] | None = None,
     drawn: bool = False,
-) -> Audit:
+) -> RunAudit:
     """Audit the run's model on rows not used to fit or choose it: its own test rows, or those of a file.
 
-    Where decisions are drawn the rates are expectations over the draws, the same whatever the key of the run.
+    Where decisions are drawn the rates are expectations over the draws, the same whatever the key of the run. Nothing
+    is written.
 
     Parameters
     ----------
     run : Run
+        From ``open_run`` or ``fit_run``.
     data_path : path, optional
-        Default: the test rows of the run's own data files.
+        A CSV or Parquet file with the columns of the run and its target. Default: the test rows of the run's own data
+        files.
     confidence : float in (0, 1), optional
         For goals that carry none. Default: that of the run.
     goals : goals or their texts, optional
@@ -341,29 +307,26 @@ def certify_run(
 
     Returns
     -------
-    Audit
-        As from ``counterpoise.auditing.audit``.
+    RunAudit
+        Error, loss of the tail and the audit of the goals.
     """
     audited_goals = goals_of(run.settings) if goals is None else known_goals(goals, run.settings)
-    if not audited_goals:
-        raise ValueError(
-            "An audit needs at least one goal, as in recall >= 0.8; the run's goals file has none. "
-            "Pass one with --goal on the command line, or goals in Python."
-        )
     if confidence is not None:
         audited_goals = tuple(add_confidence(audited_goals, confidence))
     limited = _set_limits(run, largest_weight, largest_value)
     if data_path is not None:
-        evaluation, rows = _evaluation(limited, Path(data_path)), f"rows of {data_path}"
+        evaluation, name, rows = _evaluation(limited, Path(data_path)), Path(data_path).name, f"rows of {data_path}"
     else:
-        data, rows = own_data(run, limited.settings), "test rows"
+        data, name, rows = own_data(run, limited.settings), TEST, "test rows"
         if TEST not in data.splits:
             raise DataError("The run has no test rows. Pass a data file.")
         evaluation = Evaluation.of(run.settings, data, run.waiting_model(), audited_goals)
     with as_data_error(f"The goals cannot be measured on the {rows}: "):
         audit = evaluation.audit(TEST, audited_goals, drawn=drawn)
     assert audit is not None  # noqa: S101 - the model decides about all rows
-    return audit
+    settings = run.settings.model_dump(mode="json")
+    summary = summarize_run(RunResult(settings=settings, splits={TEST: split_result(evaluation, TEST)}))
+    return RunAudit(summary._replace(split=name), audit)
 
 
 def _set_limits(run: Run, largest_weight: float | None, largest_value: float | dict[str, float] | None) -> Run:
