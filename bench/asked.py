@@ -47,7 +47,7 @@ ERRORS = (
     *("fit metric.toml", "fit goal.toml", "fit no_data.toml", "goals recal>=1", "init nothing.csv --target y"),
     *("audit nothing table.csv", "predict nothing table.csv -o p.csv", "explain nothing table.csv"),
     *("rebalance nothing -o new", "monitor nothing table.csv", "explore nothing", "report nothing"),
-    *("compare nothing none", "alternatives nothing", "pack nothing -o new.zip", "plan goals.toml"),
+    *("report nothing none", "alternatives nothing", "report nothing --pack new.zip", "plan goals.toml"),
     *("apply nothing.json nothing.csv --ids x -o d.csv", "data fetch nothing"),
     *("choose nothing.csv --target y --score x --goal recall>=0.8 -o r.json",),
     *("audit table.csv --target y --prediction x --goal recal>=0.8",),

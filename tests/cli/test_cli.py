@@ -60,7 +60,10 @@ def test_a_slip_in_the_command_is_one_sentence_and_exit_code_2(arguments, words,
     assert shown.count("\n") == 1
 
 
-@pytest.mark.parametrize(("command", "now"), [("certify", "audit RUN"), ("evaluate", "audit RUN DATA")])
+@pytest.mark.parametrize(
+    ("command", "now"),
+    [("certify", "audit RUN"), ("evaluate", "audit RUN DATA"), ("pack", "report RUN --pack FILE.zip")],
+)
 def test_the_error_for_a_command_of_before_says_what_it_is_now(command, now, capsys):
     assert main([command, "run"]) == 2
     assert capsys.readouterr().err == f"counterpoise: `{command}` is `{now}` since 0.3.\n"

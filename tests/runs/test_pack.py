@@ -65,6 +65,6 @@ def test_checksums_are_verified_without_the_package(packed):
 
 
 def test_the_command_says_where_the_pack_is(fitted, tmp_path, capsys):
-    assert main(["pack", str(fitted.folder), "-o", str(tmp_path / "out.zip")]) == 0
+    assert main(["report", str(fitted.folder), "--pack", str(tmp_path / "out.zip")]) == 0
     assert capsys.readouterr().out == f"pack: {tmp_path / 'out.zip'}\n"
     assert zipfile.is_zipfile(tmp_path / "out.zip")

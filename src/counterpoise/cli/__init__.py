@@ -23,6 +23,8 @@ _TAKES_OPTIONS = "rebalance", "choose"  # commands that take goals and their set
 _NOW = {  # what has become of the commands of 0.2
     "certify": "audit RUN",
     "evaluate": "audit RUN DATA",
+    "compare": "report RUN RUN",
+    "pack": "report RUN --pack FILE.zip",
 }
 _ARGUMENT = re.compile(
     r"(?:(?<=\b[Ss]et )|(?<=\bor ))(?P<name>decision|by|alpha)=(?P<value>'[^']*'|\[[^\]]*\]|[0-9.]*[0-9])"

@@ -307,29 +307,6 @@ def rebalance(
 
 
 @command
-def compare(*places: Path, prediction: str = "prediction", html: Path | None = None, shown: Out = PRINTED) -> None:
-    """Compare runs, and decisions in a table, side by side: goals, errors, margins and costs.
-
-    Parameters
-    ----------
-    places
-        Run folders and, beside them, CSV or Parquet files with the target and decisions, made by hand or by any model.
-    prediction
-        The column of such files that holds the decisions.
-    html
-        Where the table goes as a page.
-    """
-    if html is not None:
-        check_place(html, option="--html")
-    for place in places:
-        if not place.is_file():
-            check_run_folder(place)  # before more is loaded
-    shown.begin("compare")
-    comparison = runs.compare_runs(places, prediction=prediction)
-    shown.answer(f"{comparison}{write_page(comparison, html, 'page')}", comparison.as_dict() | {"page": html})
-
-
-@command
 def alternatives(
     run: Path,
     /,
@@ -385,57 +362,68 @@ def alternatives(
     shown.answer(f"{found}{lines}", found.as_dict() | {"page": html, "table": table})
 
 
-@command
+@app.command(usage="Usage: counterpoise report [OPTIONS] RUN [RUN | TABLE ...]")
+@flowing
 def report(
     run: Path,
     /,
-    *,
+    *others: Path,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    prediction: str = "prediction",
     interactive: Annotated[bool, Flag] = False,
+    pack: Path | None = None,
     shown: Out = PRINTED,
 ) -> None:
-    """Write a run's report again: one HTML page with everything in it.
+    """Write a run's report again: one HTML page with everything in it. Or compare runs, or pack one for a validator.
+
+    With further runs, or tables of decisions: prints goals, errors, margins and costs side by side.
 
     Parameters
     ----------
     run
         A run folder.
+    others
+        Run folders, and CSV or Parquet files with the target and decisions, made by hand or by any model.
     output
-        Where the page goes. Default: report.html in the run folder, explorer.html where it is interactive.
+        Where the page goes. Default: report.html in the run folder, explorer.html where it is interactive. A comparison
+        is written only where this names a file.
+    prediction
+        The column of tables that holds the decisions.
     interactive
         Write the explorer as a file instead, which works without a server: solutions for a grid of tails and bounds.
+    pack
+        Where a zip goes instead that can be read and checked without this package and the data: a model card, the
+        report, every number, the goals file, and checksums with verify.py, which checks them.
     """
+    ways = {"further runs": others, "--interactive": interactive, "--pack": pack}
+    asked = [name for name, value in ways.items() if value]
+    if len(asked) > 1 or (pack is not None and output is not None):
+        raise ValueError(f"{' and '.join(asked)} cannot go with {'each other' if len(asked) > 1 else '--output'}.")
+    if others:
+        _compare((run, *others), prediction, output, shown)
+        return
     opened = shown.open_run("report", run)
     if interactive:
         page = explorer.write_interactive(run, output)
         shown.answer(f"explorer: {page}", {"explorer": page})
-        return
+    elif pack is not None:
+        path = pages.write_pack(opened, pack)
+        shown.answer(f"pack: {path}", {"pack": path})
+    else:
+        path = pages.write_report(opened.folder, output)
+        shown.answer(f"report: {path}", {"report": path})
 
-    path = pages.write_report(opened.folder, output)
-    shown.answer(f"report: {path}", {"report": path})
 
-
-@command
-def pack(
-    run: Path,
-    /,
-    *,
-    output: Annotated[Path, Parameter(name=("--output", "-o"))],
-    shown: Out = PRINTED,
-) -> None:
-    """Write the validation file of a run: a zip that can be read and checked without this package and the data.
-
-    It holds a model card, the report, every number, the goals file, and checksums with verify.py, which checks them.
-
-    Parameters
-    ----------
-    run
-        A run folder.
-    output
-        A zip file.
-    """
-    path = pages.write_pack(shown.open_run("pack", run), output)
-    shown.answer(f"pack: {path}", {"pack": path})
+def _compare(places: tuple[Path, ...], prediction: str, output: Path | None, shown: Shown) -> None:
+    """Print runs, and decisions in tables, side by side, and write the page where one is named."""
+    if output is not None:
+        check_place(output)
+    for place in places:
+        if not place.is_file():
+            check_run_folder(place)  # before more is loaded
+    shown.begin("report")
+    comparison = runs.compare_runs(places, prediction=prediction)
+    shown.answer(f"{comparison}{write_page(comparison, output, 'page')}", comparison.as_dict() | {"page": output})
 
 
 @command

@@ -121,7 +121,7 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     tables = [path for path in paths if path.is_file()]
     if len(paths) < 2 or len(tables) == len(paths):  # noqa: PLR2004 - one beside another
         raise ValueError(
-            f"compare needs at least two run folders, or a run folder and tables of decisions; got "
+            f"A comparison needs at least two run folders, or a run folder and tables of decisions; got "
             f"{', '.join(map(str, paths)) or 'nothing'}."
         )
     results = {path: open_run(path).result() for path in paths if path not in tables}

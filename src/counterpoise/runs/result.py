@@ -1,6 +1,6 @@
 """The result of a run: one typed, versioned value, which is stored as one JSON file beside the model.
 
-The report, the tables of the command line, ``--json``, ``compare``, the explorer and what MLflow logs are functions
+The report, the tables of the command line, ``--json``, comparisons, the explorer and what MLflow logs are functions
 of it. ``RunResult.model_json_schema()`` is its schema; ``docs/guide/report.md`` explains it. A number that was not
 measured is null.
 """

@@ -26,7 +26,7 @@ def runs(here):
 
 
 def test_numbers_are_those_of_the_runs_and_of_the_decisions_in_the_table(runs, here, capsys):
-    assert main(["compare", *runs, "--json"]) == 0
+    assert main(["report", *runs, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["runs"]
     assert [one["name"] for one in found] == list(runs)
     for one in found[:2]:
@@ -49,7 +49,7 @@ def test_numbers_are_those_of_the_runs_and_of_the_decisions_in_the_table(runs, h
 
 
 def test_the_table_is_printed_and_written_as_a_page(runs, here, capsys):
-    assert main(["compare", *runs, "--html", "side.html"]) == 0
+    assert main(["report", *runs, "-o", "side.html"]) == 0
     text = capsys.readouterr().out
     page = (here / "side.html").read_text(encoding="utf-8")
     found = compare_runs([here / name for name in runs])
@@ -83,15 +83,16 @@ def test_runs_on_the_same_rows_need_no_remark_and_bounds_have_their_cost(runs, h
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run"], "needs at least two run folders"),
-        ([], "got nothing"),
+        (["run", "run"], "needs at least two run folders"),
+        (["run", "run", "--interactive"], "further runs and --interactive cannot go with each other."),
+        (["run", "--pack", "run.zip", "-o", "page.html"], "--pack cannot go with --output."),
         (["tumours.csv", "goals.toml"], "a run folder and tables of decisions"),
         (["run", "nowhere"], "There is no run folder nowhere"),
         (["run", "tumours.csv"], "--prediction: tumours.csv has no column 'prediction'"),
-        (["run", "run", "--html", "nowhere/page.html"], "There is no folder nowhere"),
+        (["run", "run", "-o", "nowhere/page.html"], "There is no folder nowhere"),
     ],
 )
 @pytest.mark.usefixtures("here")
 def test_what_cannot_be_compared_is_refused(words, said, capsys):
-    assert main(["compare", *words]) == 2
+    assert main(["report", *words]) == 2
     assert said in capsys.readouterr().err
