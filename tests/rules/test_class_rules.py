@@ -9,12 +9,9 @@ from scipy.optimize import linprog
 
 from counterpoise.goals import InfeasibleGoals, as_goals
 from counterpoise.metrics import cvar_loss
-from counterpoise.rules.class_scores.choosing import OF_RATIOS
-from counterpoise.rules.class_scores.ratio_bins import find_bins
-from counterpoise.rules.class_scores.rules import PricedRows, RatioRule, TierRule, argmax_rule, refine
+from counterpoise.rules.class_scores.rules import PricedRows, TierRule, argmax_rule, refine
 from counterpoise.rules.class_scores.table import fit_calibration
 from counterpoise.rules.scores.table import RuleGroups
-from counterpoise.solvers import minimize_cvar
 
 NOBODY = np.zeros(1, dtype=np.int64)
 SOME_GOALS = (
@@ -79,7 +76,7 @@ def test_with_true_probabilities_no_randomized_rule_is_better(seed):
     told, _ = drawn_rows(seed, int(rng.integers(20, 45)), int(rng.integers(3, 6)))
     repeated, labels, weights = written_rows(told)
     alpha, goals = (1.0, 0.5, 0.3, 0.15)[seed % 4], SOME_GOALS[(seed // 4 + seed) % 4]
-    found = chosen(known_rows([repeated, repeated], labels, weights), alpha, goals)  # two models: no fast path
+    found = chosen(known_rows([repeated, repeated], labels, weights), alpha, goals)
     best = best_of_all(repeated, labels, weights, alpha, goals)
     assert best - 1e-7 <= found.value <= best + 1e-3
 
@@ -94,41 +91,6 @@ def test_a_budget_is_kept_and_the_least_tail_within_it_is_found():
     assert best - 1e-6 <= found.value <= best + 1e-3
     lost = known.predictions_of(found.rules).losses @ found.mixture
     assert weights @ lost / weights.sum() <= least + 0.03 + 1e-6
-
-
-def ratio_family(known, alpha, most=None):
-    """Return the least tail of all rules of the bins, written out over every corner of the family."""
-    bins = find_bins(known)
-    corners = np.array(np.meshgrid(*[[0.0, 1.0]] * bins.n_bins)).reshape(bins.n_bins, -1).T
-    said = [known.answer_shares(RatioRule(0, bins.edges, one))["train"] for one in corners]
-    losses = np.column_stack([known.losses(one) for one in said])
-    limits = {"rows": [known.mass @ losses], "bounds": [most]} if most is not None else {}
-    return minimize_cvar(losses, alpha, sample_weight=known.mass, tol=1e-7, **limits).value
-
-
-@pytest.mark.parametrize("alpha", [0.5, 0.7])
-def test_the_fast_path_is_exact_within_its_family(alpha):
-    told, _ = drawn_rows(1, 6, 3, sharpness=2.0)  # six ratios, so that all corners of their bins can be written out
-    known = known_rows(*written_rows(told))
-    for budget in (None, 0.02):
-        found = chosen(known, alpha, budget=budget)
-        most = None if budget is None else ratio_family(known, 1.0) + budget
-        assert found.covers == OF_RATIOS
-        assert found.value == pytest.approx(ratio_family(known, alpha, most), abs=1e-5)
-        assert 0 <= found.value - found.lower <= 1e-6
-
-
-def test_the_fast_path_keeps_goals_on_errors_and_is_left_where_goals_name_classes():
-    told, labels = drawn_rows(2, 400, 5)
-    known = known_rows(told, labels)
-    free = chosen(known, 0.6)
-    error = float(known.mass @ known.losses(known.answer_shares(free.rules[0])["train"]))
-    kept = chosen(known, 0.6, [f"error_rate <= {error - 0.004:.6f}"])
-    assert kept.covers == OF_RATIOS
-    assert kept.value >= free.value - 1e-9
-    lost = known.losses(known.answer_shares(kept.rules[0])["train"]).mean()
-    assert lost <= error - 0.004 + 1e-6
-    assert "pool" in chosen(known, 0.6, ["recall(of=1) >= 0.3"]).covers
 
 
 def test_values_and_goals_are_exact_on_the_rows_and_the_bound_covers_the_pool():

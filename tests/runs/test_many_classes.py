@@ -9,7 +9,7 @@ import pytest
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
 from counterpoise.report.rates import class_recalls, confusions
-from counterpoise.rules.class_scores.rules import RatioRule, TierRule
+from counterpoise.rules.class_scores.rules import TierRule
 from counterpoise.runs import (
     DataError,
     audit_run,
@@ -189,15 +189,13 @@ def test_goals_that_were_not_met_leave_what_was_trained(fit):
 
 
 @pytest.mark.slow
-def test_one_rule_that_shares_rows_is_drawn_from(fit):
+def test_a_rule_that_shares_rows_is_drawn_from(fit):
     sticky = ', decision = "sticky"'
     run, _, _ = fit("tail", '"error_rate <= 0.5"', alpha=0.3, parameters=sticky)
-    assert len(run.model().rules_) == 1
-    assert run.result().shares_rows is True
-    assert run.result().certificate.startswith("all rules of 16 bins")
     record = run.result()
-    assert record.shares_rows
+    assert record.shares_rows == any(map(shares_rows, run.model().rules_))
     assert record.is_mixture
+    assert "two-tier rules" in record.certificate
 
 
 def test_one_rule_without_draws(fit):
@@ -241,10 +239,6 @@ RULES = {
     "classes share a row by probability, at most 0.5 each at first": TierRule(0, 0.5, 0.1, np.eye(4)[None]),
     f"{TOP}: single confusions have their own weights": TierRule(0, 0.0, np.inf, FORBIDDEN),
     f"{TOP} for sex=F: all alike; sex=M: c x 2.00, others x 1": TierRule(0, 0.0, np.inf, GROUPS),
-    "the likeliest class": RatioRule(0, np.array([0.5]), np.zeros(2)),
-    "the likeliest class, or the second with a chance of up to 0.4 where it is nearly as likely": RatioRule(
-        0, np.array([0.5]), np.array([0.0, 0.4])
-    ),
 }
 
 
@@ -256,4 +250,4 @@ def test_rules_of_class_probabilities_in_words(words):
 
 def test_rules_that_share_rows_are_told_from_others():
     found = [shares_rows(rule) for rule in RULES.values()]
-    assert found == [False, False, False, False, True, False, False, False, True]
+    assert found == [False, False, False, False, True, False, False]

@@ -108,7 +108,7 @@ class GoalClassifier(MixtureBase):
         ``AveragedClassifier`` of five folds, else trained on all rows; and the names of the estimators.
     rules_ : list of Rule
         ``rule.model`` is the place of its estimator, ``rule.thresholds`` a dict by group; of more
-        than two classes TierRule or RatioRule.
+        than two classes TierRule.
     mixture_ : array of shape (n_rules,)
         Probability with which each of ``rules_`` decides.
     groups_ : RuleGroups

@@ -38,7 +38,7 @@ _CLASSES_OF = {
     "counterpoise.learners.resampling": ("Resampled",),
     "counterpoise.learners.trees": ("HistogramTree", "Stump"),
     "counterpoise.rules.choosing": ("PoolPredictions", "Selection"),
-    "counterpoise.rules.class_scores.rules": ("RatioRule", "TierRule"),
+    "counterpoise.rules.class_scores.rules": ("TierRule",),
     "counterpoise.rules.class_scores.table": ("Calibration", "ClassTable", "SoftAnswers"),
     "counterpoise.rules.disparities": ("DisparitySpread",),
     "counterpoise.rules.draw_messages": ("Grid",),

@@ -47,7 +47,7 @@ from counterpoise.rules.choosing import (
 )
 from counterpoise.rules.class_scores.candidates import find_class_candidates, with_class_margins, with_proven_class_rule
 from counterpoise.rules.class_scores.choosing import as_fixed, choose_class_rules, usual_rule
-from counterpoise.rules.class_scores.rules import ClassRule, argmax_rule
+from counterpoise.rules.class_scores.rules import TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores, Calibration, ClassTable, no_calibration
 from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
 from counterpoise.rules.explaining import ScoreComparison, nearest_changes
@@ -495,7 +495,7 @@ class ClassRules(NamedTuple):
 Family = PooledModels | ThresholdRules | ClassRules
 
 
-def _shares(rule: ClassRule, calibration: Calibration, rows: DecisionRows) -> FloatArray:
+def _shares(rule: TierRule, calibration: Calibration, rows: DecisionRows) -> FloatArray:
     return rule.answers(calibration(rows.output_of(rule.model)), rows.groups)
 
 

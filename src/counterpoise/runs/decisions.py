@@ -14,7 +14,7 @@ from counterpoise.classifiers.base import DRAWN
 from counterpoise.classifiers.goal import GoalClassifier
 from counterpoise.classifiers.mixture import MixtureClassifier
 from counterpoise.goals.classes import where_equal
-from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
+from counterpoise.rules.class_scores.rules import SOFT, TierRule
 from counterpoise.rules.deciding import DecisionRows, total_shares, with_label
 from counterpoise.rules.families import ClassRules
 from counterpoise.rules.options import Deferral, kind_of_decision
@@ -77,9 +77,7 @@ def some_rows(value: Any, rows: IntArray) -> Any:
 
 def shares_rows(rule: Any) -> bool:
     """Tell whether a rule gives a row to several classes, so that its answers are drawn."""
-    if isinstance(rule, TierRule):
-        return rule.layer == SOFT and (rule.level > 0 or rule.defer_cost is not None)
-    return isinstance(rule, RatioRule) and bool(((rule.shares > 0) & (rule.shares < 1)).any())
+    return isinstance(rule, TierRule) and rule.layer == SOFT and (rule.level > 0 or rule.defer_cost is not None)
 
 
 class Decisions(NamedTuple):

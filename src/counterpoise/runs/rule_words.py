@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.rules.class_scores.rules import SOFT, RatioRule, TierRule
+from counterpoise.rules.class_scores.rules import SOFT, TierRule
 
 _MOST_NAMED = 4  # classes, or groups, of a rule
 _ALIKE = 0.02  # part by which weights may differ and still be shown as the same
@@ -17,10 +17,6 @@ def rule_text(rule: Any, models: Sequence[str], classes: Sequence[Any] = (), gro
     """Return a rule in words, with the names of models, classes and the groups that it uses."""
     if isinstance(rule, TierRule):
         return f"{models[rule.model]}: {_tiers(rule, classes, groups)}"
-    if isinstance(rule, RatioRule):
-        highest = float(rule.shares.max())
-        second = f", or the second with a chance of up to {highest:.2g} where it is nearly as likely" if highest else ""
-        return f"{models[rule.model]}: the likeliest class{second}"
     text = f"{models[rule.model]} above {_levels(rule.thresholds)}"
     return text if rule.lower is None else f"{text}; deferred above {_levels(rule.lower)}"
 

@@ -3,13 +3,12 @@
 Selecting the best share of a group by score adds to every rate what a curve of that share says: it is linear between
 knots, and neither convex nor concave. Moving an amount from one group to another is a line, along which all sums are
 linear between knots, so the best point of a line is known exactly. Two groups with a fixed total are one line. For
-more groups lines of all pairs are searched in turn, and steps of all groups together are tried, from several starts:
-the best point of the curves' hulls, which is a linear program, equal shares, and the best points of a coarse grid.
+more groups the best point of the curves' hulls, which is a linear program, is where lines of all pairs start.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations, product
+from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -18,14 +17,9 @@ from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.solvers.linear_program import solve_linear_program
 
 _SAME = 1e-12  # keys nearer than this are equal
-_MOST_KNOTS = 128  # of a curve in the first search of more than one line
-_MOST_POINTS = 4096  # of the coarse grid ...
-_LEAST_SIDE = 8  # ... which has at least so many shares of each group but one, or is left out
-_N_GRID_STARTS = 2
+_MOST_KNOTS = 128  # of a curve in the linear program
 _MOST_ROUNDS = 30  # of all lines
-_REACHES = (0.02, 0.002)  # shares that lines of all knots go from the best point of some knots
-_WINDOWS = (0.2, 0.05, 0.01, 0.002, 0.0004)  # shares that all groups together may move by in a step
-_DEAR = 1e4  # price of a limit in a step, in parts of the objective
+_DEAR = 1e4  # price of a limit in the linear program, in parts of the objective
 _PAIR = 2
 
 
@@ -109,15 +103,8 @@ def choose_shares(
     constants = np.zeros(n_sums) if constants is None else np.asarray(constants, dtype=np.float64)
     sizes = np.asarray(sizes, dtype=np.float64)
     search = _ShareSearch(tuple(curves), sizes, float(total), bounds, constants, tolerance)
-    equal = np.full(sizes.size, search.total / sizes.sum())
-    if sizes.size <= _PAIR:
-        best = search.descend(equal)
-    else:
-        thin = replace(search, curves=tuple(curve.thinned(_MOST_KNOTS) for curve in search.curves))
-        starts = [*thin.hull_starts(), equal, *thin.grid_starts()]
-        best = min((thin.descend(start) for start in starts), key=thin.key)
-        for reach in _REACHES if thin.n_knots < search.n_knots else ():
-            best = replace(search, reach=reach).descend(best)
+    start = np.full(sizes.size, search.total / sizes.sum())
+    best = search.descend(start if sizes.size <= _PAIR else search.hull_point(start))
     violation, value = search.key(best)
     return GroupShares(best, violation, value, sizes.size <= _PAIR)
 
@@ -130,12 +117,6 @@ class _ShareSearch:
     bounds: FloatArray
     constants: FloatArray
     tolerance: FloatArray | float
-    reach: float = np.inf  # by which shares move along a line, at most
-
-    @property
-    def n_knots(self) -> int:
-        """Return the number of knots of all curves."""
-        return sum(curve.knots.size for curve in self.curves)
 
     def sums(self, points: FloatArray) -> FloatArray:
         """Return the sums at points of shape (n_groups, n_points)."""
@@ -159,14 +140,12 @@ class _ShareSearch:
         return one[1] < other[1] - _SAME
 
     def descend(self, point: FloatArray) -> FloatArray:
-        """Return the point that lines of pairs, and steps of all groups, lead to."""
+        """Return the point that lines of pairs lead to."""
         key = self.key(point)
         for _ in range(_MOST_ROUNDS):
             before = key
             for line in self.lines():
                 point, key = self.best_on(point, line)
-            if self.sizes.size > _PAIR and not self.is_better(key, before):
-                point, key = self.step(point, key)
             if not self.is_better(key, before):
                 break
         return point
@@ -181,8 +160,7 @@ class _ShareSearch:
         """Return the best point of a line, and its key: at a knot, or where a limit or another objective begins."""
         moving = np.flatnonzero(line).tolist()
         ends = np.sort([[(end - point[g]) / line[g] for end in (0.0, 1.0)] for g in moving], axis=1)
-        far = self.reach / np.abs(line[moving]).max()
-        low, high = max(ends[:, 0].max(), -far), min(ends[:, 1].min(), far)
+        low, high = ends[:, 0].max(), ends[:, 1].min()
         knots = np.concatenate([self.curves[g].moves(point[g], line[g], low, high) for g in moving])
         moves = np.unique(np.concatenate([knots[(knots > low) & (knots < high)], [low, high, np.clip(0.0, low, high)]]))
         still = [curve.at(point[[g]]) for g, curve in enumerate(self.curves) if g not in moving]
@@ -207,58 +185,34 @@ class _ShareSearch:
         best = np.clip(point + moves[nearest] * line, 0.0, 1.0)
         return best, (float(violation[nearest]), float(value[nearest]))
 
-    def step(self, point: FloatArray, key: tuple[float, float]) -> tuple[FloatArray, tuple[float, float]]:
-        """Return a better point near by, where all groups move together along the curves' chords; else the same."""
-        here = self.sums(point[:, None])[:, 0]
-        for window in _WINDOWS:
-            lower, upper = np.maximum(point - window, 0.0), np.minimum(point + window, 1.0)
-            ends = [curve.at(np.array([low, high])) for curve, low, high in zip(self.curves, lower, upper, strict=True)]
-            slopes = np.column_stack([end[:, 1] - end[:, 0] for end in ends]) / (upper - lower)
-            moves = self._least(slopes, here, self.sizes[None], np.zeros(1), (lower - point, upper - point))
-            other = point if moves is None else np.clip(point + moves, 0.0, 1.0)
-            if self.is_better(self.key(other), key):
-                return other, self.key(other)
-        return point, key
+    def hull_point(self, otherwise: FloatArray) -> FloatArray:
+        """Return the best point of the hulls of the curves, which misses limits least where none meets them.
 
-    def hull_starts(self) -> Iterator[FloatArray]:
-        """Yield the best point of the curves' hulls, where limits are met there, else that which misses them least."""
-        owner = np.repeat(np.arange(len(self.curves)), [curve.knots.size for curve in self.curves])
-        knots = np.concatenate([curve.knots for curve in self.curves])
-        values = np.hstack([curve.values for curve in self.curves])
-        one_of_each = (owner == np.arange(len(self.curves))[:, None]).astype(np.float64)
-        equalities = np.vstack([one_of_each, self.sizes[owner] * knots])
-        exactly = np.append(np.ones(len(self.curves)), self.total)
-        limits = np.zeros(knots.size), np.full(knots.size, np.inf)
-        chances = self._least(values, self.constants, equalities, exactly, limits)
-        if chances is not None:
-            yield self.on_total(np.bincount(owner, chances * knots, len(self.curves)).astype(np.float64))
-
-    def _least(
-        self,
-        columns: FloatArray,
-        constants: FloatArray,
-        equalities: FloatArray,
-        exactly: FloatArray,
-        limits: tuple[FloatArray, FloatArray],
-    ) -> FloatArray | None:
-        """Return the best x where sums are ``constants + columns @ x`` and ``equalities @ x == exactly``.
-
-        Further variables are what each limit is missed by, at a high price, and the largest objective.
+        Variables are the weights of some knots, what each limit is missed by, at a high price, and the largest
+        objective.
         """
-        n_limits, n_objectives = self.bounds.size, self.constants.size - self.bounds.size
-        n_columns, none = columns.shape[1], np.zeros((n_objectives, n_limits))
-        missed = np.vstack([-np.eye(n_limits), none])
+        curves, n_limits = [curve.thinned(_MOST_KNOTS) for curve in self.curves], self.bounds.size
+        owner = np.repeat(np.arange(len(curves)), [curve.knots.size for curve in curves])
+        knots, values = np.concatenate([curve.knots for curve in curves]), np.hstack([curve.values for curve in curves])
+        n_knots, n_objectives = knots.size, self.constants.size - n_limits
+        missed = np.vstack([-np.eye(n_limits), np.zeros((n_objectives, n_limits))])
         largest = np.append(np.zeros(n_limits), np.full(n_objectives, -1.0))[:, None]
-        most = np.append(self.bounds, np.zeros(n_objectives)) - constants
-        further = np.zeros((len(equalities), n_limits + 1))
-        solution = solve_linear_program(
-            np.concatenate([np.zeros(n_columns), np.full(n_limits, _DEAR), [1.0]]),
-            np.vstack([np.hstack([columns, missed, largest]), np.hstack([equalities, further])]),
-            (np.append(np.full(most.size, -np.inf), exactly), np.append(most, exactly)),
-            lower=np.concatenate([limits[0], np.zeros(n_limits), [-np.inf]]),
-            upper=np.concatenate([limits[1], np.full(n_limits + 1, np.inf)]),
+        one_of_each = (owner == np.arange(len(curves))[:, None]).astype(np.float64)
+        equalities = np.hstack(
+            [np.vstack([one_of_each, self.sizes[owner] * knots]), np.zeros((len(curves) + 1, n_limits + 1))]
         )
-        return None if solution is None else solution.point[:n_columns]
+        most = np.append(self.bounds, np.zeros(n_objectives)) - self.constants
+        exactly = np.append(np.ones(len(curves)), self.total)
+        solution = solve_linear_program(
+            np.concatenate([np.zeros(n_knots), np.full(n_limits, _DEAR), [1.0]]),
+            np.vstack([np.hstack([values, missed, largest]), equalities]),
+            (np.append(np.full(most.size, -np.inf), exactly), np.append(most, exactly)),
+            lower=np.append(np.zeros(n_knots + n_limits), -np.inf),
+            upper=np.full(n_knots + n_limits + 1, np.inf),
+        )
+        if solution is None:
+            return otherwise
+        return self.on_total(np.bincount(owner, solution.point[:n_knots] * knots, len(curves)).astype(np.float64))
 
     def on_total(self, point: FloatArray) -> FloatArray:
         """Return a point near another one with the total exact: groups move by equal parts of what they can."""
@@ -267,21 +221,6 @@ class _ShareSearch:
         room = np.where(gap > 0, 1.0 - point, point)
         most = float(self.sizes @ room)
         return np.clip(point + np.sign(gap) * room * min(abs(gap) / most, 1.0), 0.0, 1.0) if most > 0 else point
-
-    def grid_starts(self) -> list[FloatArray]:
-        """Return the best points of a coarse grid of all groups but the largest, which takes what is left."""
-        last, n_others = int(self.sizes.argmax()), self.sizes.size - 1
-        side = int(_MOST_POINTS ** (1 / max(n_others, 1)))
-        if side < _LEAST_SIDE:
-            return []
-        others = np.array(list(product(np.linspace(0.0, 1.0, side), repeat=n_others))).T
-        left = (self.total - np.delete(self.sizes, last) @ others) / self.sizes[last]
-        inside = (left >= 0) & (left <= 1)
-        points = np.insert(others, last, left, axis=0)[:, inside]
-        if not points.size:
-            return []
-        violation, value = self.keys(self.sums(points))
-        return list(points.T[np.lexsort((value, violation))[:_N_GRID_STARTS]])
 
 
 def _zeros(moves: FloatArray, values: FloatArray) -> FloatArray:

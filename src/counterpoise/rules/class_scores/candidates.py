@@ -14,7 +14,7 @@ from counterpoise._base.budget import check_budget
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.rules.choosing import Problem, value_of
 from counterpoise.rules.class_scores.family import ClassFamily, Tier, mean_program, tier_rule
-from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_rule
+from counterpoise.rules.class_scores.rules import TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores
 from counterpoise.rules.margins import (
     Candidates,
@@ -50,7 +50,7 @@ def with_class_margins(
 
 
 def with_proven_class_rule(
-    scores: CalibratedScores, problem: Problem, plain: Choice, rule: ClassRule
+    scores: CalibratedScores, problem: Problem, plain: Choice, rule: TierRule
 ) -> tuple[Choice, Margins]:
     """Return a rule that is proven in the place of the best one, and how far it is inside of the goals."""
     predictions = scores.predictions_of([rule])
@@ -62,7 +62,7 @@ def with_proven_class_rule(
 
 def find_class_candidates(
     scores: CalibratedScores, problem: Problem, plain: Choice, row_factor: float = 1.0, confidence: float | None = None
-) -> tuple[list[ClassRule], Candidates]:
+) -> tuple[list[TierRule], Candidates]:
     """Return the rules to choose among, given the best one without margins, and what they come to.
 
     With a ``row_factor`` that is on so many times the rows, and with a ``confidence`` without the margins that no rule
@@ -89,7 +89,7 @@ def find_class_candidates(
     return rules, Candidates(table, inside, most)
 
 
-def _margin_problem(scores: CalibratedScores, problem: Problem, rule: ClassRule, budget: float | None) -> MarginProblem:
+def _margin_problem(scores: CalibratedScores, problem: Problem, rule: TierRule, budget: float | None) -> MarginProblem:
     return margin_problem(
         problem,
         scores.answers([scores.answer_shares(rule)]).views(),
@@ -100,7 +100,7 @@ def _margin_problem(scores: CalibratedScores, problem: Problem, rule: ClassRule,
     )
 
 
-def as_rules(scores: CalibratedScores, rules: list[ClassRule]) -> Rules:
+def as_rules(scores: CalibratedScores, rules: list[TierRule]) -> Rules:
     """Return what rules answer about each row; a row is a cell of its own."""
     codes = {name: np.empty((len(part), len(rules)), dtype=np.uint8) for name, part in scores.codes.items()}
     for place, rule in enumerate(rules):
@@ -120,7 +120,7 @@ def _row_numbers(scores: CalibratedScores) -> dict[str, IntArray]:
     return {name: np.arange(size) + start for name, size, start in zip(scores.codes, sizes, starts, strict=False)}
 
 
-def _at_prices(program: Program, tier: Tier, best: ClassRule, multipliers: FloatArray) -> list[ClassRule]:
+def _at_prices(program: Program, tier: Tier, best: TierRule, multipliers: FloatArray) -> list[TierRule]:
     """Return the cheapest rules at many prices of the goals; the first is the best one without margins."""
     limits, rng = program.limits, np.random.default_rng(0)
     prices = limits.prices(multipliers) / program.objective.losses.unit
@@ -131,7 +131,7 @@ def _at_prices(program: Program, tier: Tier, best: ClassRule, multipliers: Float
     return [best, likeliest, *(tier_rule(program, best.model, tier, one) for one in benefits)]
 
 
-def _moved(rule: ClassRule, shape: tuple[int, int, int], moves: Sequence[float]) -> Iterator[TierRule]:
+def _moved(rule: TierRule, shape: tuple[int, int, int], moves: Sequence[float]) -> Iterator[TierRule]:
     """Yield a rule with the benefit of one answer, or of one answer in one group, moved up and down."""
     if not isinstance(rule, TierRule):
         return

@@ -12,34 +12,26 @@ from counterpoise.rules.choosing import PoolPredictions, Problem, check_one_rule
 from counterpoise.rules.class_scores.family import (
     FIRST_STEP,
     ClassFamily,
-    ClassLimits,
     Columns,
     least_move,
     mean_program,
-    threshold,
     tier_rule,
-    uncalibrated_rules,
 )
-from counterpoise.rules.class_scores.ratio_bins import choose_by_ratio
-from counterpoise.rules.class_scores.rules import ClassRule, TierRule, argmax_rule
+from counterpoise.rules.class_scores.rules import TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores, no_calibration
-from counterpoise.rules.goal_rows import TRAIN, GoalConstraints
+from counterpoise.rules.goal_rows import GoalConstraints
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.program import TOL, Choice, NoMixture, choose, with_budget
-from counterpoise.theory.risks import Risk, WorstGroup
+from counterpoise.theory.risks import Risk
 
-# Above this tail it is better to share rows among more than two classes: 0.95 against 0.98 on 26 classes, alpha 0.1.
-_SHARED_BY_TWO = 0.85
-_ALIKE = 1e-9  # part of the largest entry by which entries of a tensor may differ: rounding
 _MOST_TRIED = 5_000_000  # rows times classes squared: above, a search takes too long to try what it offers
 _TRIES = 3  # of a bound that is offered
-OF_RATIOS = "all rules of 16 bins of the ratio of the best two probabilities"
 
 
 def choose_class_rules(scores: CalibratedScores, problem: Problem) -> Choice:
     """Return the best mixture of the search, or raise ``InfeasibleGoals`` with bounds that the same search meets."""
     try:
-        return _search(scores, problem, problem.tol)
+        return choose(ClassFamily(scores), problem, problem.tol)
     except InfeasibleGoals as error:
         if scores.mass.size * scores.shape[1] ** 2 > _MOST_TRIED:
             raise
@@ -78,35 +70,11 @@ def _why_not_met(scores: CalibratedScores, problem: Problem, bounds: Mapping[Goa
     """Return the error of a search with other bounds, rounded as they are printed; None where it meets them."""
     new = {goal: goal.with_bound(round_safely(goal, bound)) for goal, bound in bounds.items()}
     try:
-        _search(scores, problem._replace(goals=tuple(new.get(goal, goal) for goal in problem.goals)), TOL)
+        changed = problem._replace(goals=tuple(new.get(goal, goal) for goal in problem.goals))
+        choose(ClassFamily(scores), changed, TOL)
     except InfeasibleGoals as error:
         return error
     return None
-
-
-def _search(scores: CalibratedScores, problem: Problem, tol: float) -> Choice:
-    family = ClassFamily(scores)
-    limits = family.limits(problem.goals)
-    if is_for_ratios(scores, problem, limits):
-        by_ratio = choose_by_ratio(scores, problem, limits)
-        most = min(_SHARED_BY_TWO, _least_tail(scores, uncalibrated_rules(scores), problem))
-        if by_ratio is not None and by_ratio[1] < most:
-            rule, value, lower, prices = by_ratio
-            return Choice(np.ones(1), value, lower, prices, [rule], covers=OF_RATIOS)
-    return choose(family, problem, tol)
-
-
-def _least_tail(scores: CalibratedScores, rules: list[TierRule], problem: Problem) -> float:
-    """Return the least tail of some rules alone; infinity where there are none."""
-    if not rules:
-        return np.inf
-    losses = np.asarray(scores.predictions_of(list(rules)).losses, dtype=np.float64)
-    assert isinstance(problem.objective, Risk)  # noqa: S101 - the objective is a tail
-    alpha, tails = problem.objective.tail_fraction or 1.0, []
-    for column in losses.T:
-        level = threshold(column, scores.mass, alpha)
-        tails.append(float(scores.mass @ (level + np.maximum(column - level, 0.0) / alpha)))
-    return min(tails)
 
 
 def usual_rule(scores: CalibratedScores, problem: Problem) -> TierRule | None:
@@ -121,21 +89,6 @@ def usual_rule(scores: CalibratedScores, problem: Problem) -> TierRule | None:
     return rules[int((scores.mass @ losses).argmin())]
 
 
-def is_for_ratios(scores: CalibratedScores, problem: Problem, limits: ClassLimits) -> bool:
-    """Return whether the direct program applies: a tail of one model, and limits on the error of all rows alone."""
-    alpha = problem.objective.tail_fraction if isinstance(problem.objective, Risk) else None
-    is_tail = alpha is not None and alpha < 1.0 and not isinstance(problem.objective, WorstGroup)
-    if not is_tail or scores.table.n_models > 1 or scores.defer_cost is not None:
-        return False
-    own = {name for goal in problem.goals for name in goal.datasets} <= {TRAIN}
-    is_right = np.broadcast_to(np.eye(scores.shape[1], dtype=np.bool_), scores.shape)
-    return own and all(  # a limit depends only on how often decisions are wrong, whatever the class or group
-        np.ptp(tensor[part]) <= _ALIKE * float(np.abs(tensor).max())
-        for tensor in limits.tensors
-        for part in (is_right, ~is_right)
-    )
-
-
 _PRICES = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0)  # times the multipliers of the mixture
 _N_STEPS = 80  # of prices that follow what is missed
 _AIM_INSIDE = 0.002  # part of a goal's unit by which its bound is tightened on the way: answers move in steps
@@ -143,8 +96,8 @@ _DIGITS = 11  # to which violations and objectives are compared, in parts of the
 
 
 def search_fixed(
-    scores: CalibratedScores, problem: Problem, rules: Sequence[ClassRule], multipliers: FloatArray
-) -> tuple[ClassRule, float]:
+    scores: CalibratedScores, problem: Problem, rules: Sequence[TierRule], multipliers: FloatArray
+) -> tuple[TierRule, float]:
     """Search for the rule of least violation, then least objective, and return it with its total violation.
 
     Each step of a two-tier rule is a rule that gives one answer, and with level 0 there is one step: the class of the
@@ -155,10 +108,10 @@ def search_fixed(
     family, models = ClassFamily(scores), range(scores.table.n_models)
     limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
     program, tier = mean_program(family, problem.objective, limits)
-    best: ClassRule = argmax_rule(0, scores.shape)
+    best: TierRule = argmax_rule(0, scores.shape)
     least: tuple[float, ...] = np.inf, np.inf
 
-    def try_rules(rules_to_try: list[ClassRule]) -> GoalConstraints | None:
+    def try_rules(rules_to_try: list[TierRule]) -> GoalConstraints | None:
         """Try rules, and return their values of the limits."""
         nonlocal best, least
         columns = Columns.of(program, rules_to_try)

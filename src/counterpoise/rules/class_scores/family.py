@@ -27,7 +27,7 @@ from counterpoise.goals.advice import explain
 from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.goals.infeasible import bound_step, goal_unit, rate_unit
 from counterpoise.rules.choosing import groups_by
-from counterpoise.rules.class_scores.rules import ClassRule, PricedRows, TierRule, argmax_rule, refine
+from counterpoise.rules.class_scores.rules import PricedRows, TierRule, argmax_rule, refine
 from counterpoise.rules.class_scores.table import CalibratedScores
 from counterpoise.rules.goal_rows import TRAIN, GoalConstraints, TalliedGoals, linear_rate, mean_limit
 from counterpoise.rules.program import (
@@ -258,12 +258,12 @@ class SumLosses:
 class Columns(NamedTuple):
     """Rules of a pool, with their losses and their values of the limits."""
 
-    rules: list[ClassRule]
+    rules: list[TierRule]
     losses: FloatArray  # (n_losses, n_rules)
     rows: GoalConstraints | None
 
     @classmethod
-    def of(cls, program: Program, rules: list[ClassRule]) -> Self:
+    def of(cls, program: Program, rules: list[TierRule]) -> Self:
         """Return rules with their losses and their values of the limits."""
         scores = program.family.scores
         answers = [scores.answer_shares(rule) for rule in rules]
@@ -306,10 +306,10 @@ class ClassFamily:
         self.scores, self.mass = scores, scores.mass
 
     @cached_property
-    def _plain_rules(self) -> list[ClassRule]:
+    def _plain_rules(self) -> list[TierRule]:
         """Return the best class of each model, deferred below some levels where rows may be."""
         scores, models, cost = self.scores, range(self.scores.table.n_models), self.scores.defer_cost
-        rules: list[ClassRule] = [*uncalibrated_rules(scores), *(argmax_rule(model, scores.shape) for model in models)]
+        rules: list[TierRule] = [*uncalibrated_rules(scores), *(argmax_rule(model, scores.shape) for model in models)]
         if cost is None:
             return rules
         for model, level in product(models, _SURE_LEVELS):
@@ -318,7 +318,7 @@ class ClassFamily:
             rules.append(TierRule(model, 0.0, 1.0, benefits, defer_cost=cost))
         return rules
 
-    def start(self, objective: Objective) -> list[ClassRule]:
+    def start(self, objective: Objective) -> list[TierRule]:
         """Return the rules that any search starts from, and for a tail shares by ratios of probabilities."""
         if not isinstance(objective.losses, RowLosses):
             return [*self._plain_rules]
@@ -331,12 +331,12 @@ class ClassFamily:
         ]
         return [*self._plain_rules, *shared]
 
-    def join(self, rules: list[ClassRule], more: list[ClassRule]) -> list[ClassRule]:
+    def join(self, rules: list[TierRule], more: list[TierRule]) -> list[TierRule]:
         """Return rules and then those of others that are not among them."""
         ids = {id(rule) for rule in rules}
         return [*rules, *(rule for rule in more if id(rule) not in ids)]
 
-    def optimum(self, program: Program, tol: float, rules: list[ClassRule]) -> Optimum:
+    def optimum(self, program: Program, tol: float, rules: list[TierRule]) -> Optimum:
         """Return the best mixture of a pool that grows from some rules, or raise ``NoMixture``."""
         pool, limits = Columns.of(program, rules), program.limits
         for model in range(self.scores.table.n_models if limits.goals is not None else 0):
@@ -408,7 +408,7 @@ class ClassFamily:
         """Raise an error: not all rules are known, so the tightest bound is not known either."""
         raise ValueError("Of more than two classes, the bounds that can be met are not known. Pass bounds.")
 
-    def carry_over(self, rules: list[ClassRule] | None, optimum: Optimum) -> tuple[list[ClassRule], FloatArray]:
+    def carry_over(self, rules: list[TierRule] | None, optimum: Optimum) -> tuple[list[TierRule], FloatArray]:
         """Return rules and then those that an optimum uses, and its mixture of them."""
         first, used = rules or [], np.flatnonzero(optimum.solution.mixture)
         shares = np.append(np.zeros(len(first)), optimum.solution.mixture[used])
@@ -526,7 +526,7 @@ class PenaltySearch:
             return None, -np.inf
         (losses, risk, _), limits = self.program.objective, self.program.limits
         tiers = list(losses.tiers(risk, solution.weights, pool.losses @ solution.mixture))
-        candidates: list[ClassRule] = []
+        candidates: list[TierRule] = []
         for multipliers in [solution.multipliers, self._average] if self._average.size else [self._average]:
             benefits = -np.tensordot(multipliers, limits.tensors, axes=1)
             for model in range(self.program.family.scores.table.n_models):
@@ -573,7 +573,7 @@ class NearestSearch:
             return None, -np.inf
         benefits = -np.tensordot(solution.multipliers, self.program.limits.tensors, axes=1)
         models = range(self.program.family.scores.table.n_models)
-        plain: list[ClassRule] = [tier_rule(self.program, model, Tier(0.0, np.inf, 0.0), benefits) for model in models]
+        plain: list[TierRule] = [tier_rule(self.program, model, Tier(0.0, np.inf, 0.0), benefits) for model in models]
         refined = _refine_rules(self.program, plain, solution)
         more = _select_helpful(self.program, [*plain, *refined], solution, self.seen)
         return None if more is None else pool.join(more), -np.inf
@@ -587,7 +587,7 @@ class NearestSearch:
 
 
 def _select_helpful(
-    program: Program, rules: list[ClassRule], solution: MixtureSolution, seen: set[bytes]
+    program: Program, rules: list[TierRule], solution: MixtureSolution, seen: set[bytes]
 ) -> Columns | None:
     """Return those rules whose cost on the labelled rows is below that of the pool."""
     if not rules:
@@ -607,8 +607,8 @@ def _select_helpful(
 
 
 def _refine_rules(
-    program: Program, rules: list[ClassRule], solution: MixtureSolution, n_standard_errors: float = 0.0
-) -> list[ClassRule]:
+    program: Program, rules: list[TierRule], solution: MixtureSolution, n_standard_errors: float = 0.0
+) -> list[TierRule]:
     """Return the rules of one tier, refined to cost least on the labelled rows; there are limits."""
     prices = np.tensordot(solution.multipliers, program.limits.tensors, axes=1)
     scores = program.family.scores

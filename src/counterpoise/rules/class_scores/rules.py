@@ -1,4 +1,4 @@
-"""Rules of class probabilities as plain data: two tiers, and bins of the ratio of the best two.
+"""Rules of class probabilities as plain data: two tiers of answers, by benefit.
 
 Rows have probabilities p of the classes and lose ``1 - q[label]`` where a rule answers k with probability q[k]. With t
 the threshold of the tail of a fraction alpha, and B[k] what answer k is worth to goals and averages, the best answers
@@ -116,72 +116,6 @@ class TierRule(NamedTuple):
             raise ValueError("its cost of deferral is out of range")
         if self.benefits.dtype != np.float64 or not np.isfinite(self.benefits).all():
             raise ValueError("its benefits are not finite numbers")
-
-
-class RatioRule(NamedTuple):
-    """A rule of the best two classes: each bin of their ratio has a probability of deciding for the second.
-
-    Attributes
-    ----------
-    model : int
-        Place of the model among ``estimators_``.
-    edges : array of shape (n_bins - 1,)
-        Rising; a ratio equal to an edge is in the bin above it.
-    shares : array of shape (n_bins,)
-        The probability of deciding for the second class in each bin.
-    """
-
-    model: int
-    edges: FloatArray
-    shares: FloatArray
-
-    @property
-    def draws(self) -> bool:
-        """Return whether some rows may get one of two answers."""
-        return bool(((self.shares > 0) & (self.shares < 1)).any())
-
-    def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:  # noqa: ARG002 - of all alike
-        """Return the probability of each answer for each row, shape (n_rows, n_answers)."""
-        top = best_two(probabilities)
-        rows, chance = np.arange(len(probabilities)), self.shares[np.searchsorted(self.edges, top.ratio, side="right")]
-        answers = np.zeros(probabilities.shape)
-        answers[rows, top.second], answers[rows, top.first] = chance, 1.0 - chance
-        return answers
-
-    def __str__(self) -> str:
-        used = np.flatnonzero(self.shares)
-        start = "always the best class"
-        if used.size:
-            start = f"the second class with up to {self.shares.max():.3g}"
-        return f"model {self.model}, {start} by the ratio of the best two"
-
-    def check_loaded(self) -> None:
-        """Check the values that were read from a file."""
-        if type(self.model) is not int or self.shares.shape != (self.edges.size + 1,):
-            raise ValueError("it is no model with edges and shares")
-        if not np.isfinite(self.edges).all() or not ((self.shares >= 0) & (self.shares <= 1)).all():
-            raise ValueError("its edges or shares are out of range")
-
-
-ClassRule = TierRule | RatioRule
-
-
-class BestTwo(NamedTuple):
-    """The best two classes of each row, and the ratio of their probabilities, from 0 to 1."""
-
-    first: IntArray
-    second: IntArray
-    ratio: FloatArray
-
-
-def best_two(probabilities: FloatArray) -> BestTwo:
-    """Return the best two classes of each row; of equals the first."""
-    rows, rounded = np.arange(len(probabilities)), probabilities.round(_DIGITS)
-    first = rounded.argmax(axis=1)
-    others = rounded.copy()
-    others[rows, first] = -1.0
-    second = others.argmax(axis=1)
-    return BestTwo(first, second, np.asarray(rounded[rows, second] / rounded[rows, first]))
 
 
 def argmax_rule(model: int, shape: tuple[int, int, int]) -> TierRule:

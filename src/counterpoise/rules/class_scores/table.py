@@ -17,7 +17,7 @@ from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
 from counterpoise.goals.terms import Dataset
 from counterpoise.rules.choosing import PoolPredictions
-from counterpoise.rules.class_scores.rules import ClassRule
+from counterpoise.rules.class_scores.rules import TierRule
 from counterpoise.rules.goal_rows import TRAIN, Answers, Positive
 from counterpoise.rules.options import Deferral
 from counterpoise.rules.scores.table import RuleGroups, only_rows
@@ -244,7 +244,7 @@ class CalibratedScores:
     shape: tuple[int, int, int]  # of tensors by group, label and answer: a class, or deferral
     defer_cost: float | None  # the loss of a deferred row; None where no row is deferred
 
-    def answer_shares(self, rule: ClassRule) -> dict[str, FloatArray]:
+    def answer_shares(self, rule: TierRule) -> dict[str, FloatArray]:
         """Return the probability of each answer by a rule, for the rows of each dataset."""
         return {name: rule.answers(part[rule.model], self.codes[name]) for name, part in self.probabilities.items()}
 
@@ -258,7 +258,7 @@ class CalibratedScores:
         shares = {name: np.stack([one[name] for one in answers], axis=1) for name in self.probabilities}
         return SoftAnswers(self.table.answers.tables, {}, self.table.positive, shares_of_each=shares)
 
-    def predictions_of(self, rules: list[ClassRule]) -> PoolPredictions:
+    def predictions_of(self, rules: list[TierRule]) -> PoolPredictions:
         """Return the predictions of rules on all datasets, as if each were a model."""
         answers = [self.answer_shares(rule) for rule in rules]
         losses: AnyArray = np.column_stack([self.losses(one[TRAIN]) for one in answers])

@@ -265,7 +265,7 @@ class _Program(NamedTuple):
         place = next((place for place, one in enumerate(tries) if self.choose(one).violation == 0), None)
         if place is None:
             return None
-        meets, misses = tries[place], tries[place - 1] if place > 0 else tries[0] - step
+        meets, misses = tries[place], tries[place - 1] if place > 0 else total
         while abs(meets - misses) > 1:
             middle = (meets + misses) // 2
             meets, misses = (middle, misses) if self.choose(middle).violation == 0 else (meets, middle)
