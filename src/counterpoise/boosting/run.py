@@ -5,15 +5,13 @@ be interrupted: a checkpoint holds what decides the rounds and what is left of e
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from counterpoise._base.checks import check_choice, check_count, check_fraction
-from counterpoise._base.types import FloatArray
 from counterpoise.boosting.checkpoint import (
     NOT_OF_ROUNDS,
     CheckpointFolder,
@@ -280,37 +278,22 @@ class BoostingRun:
         return 0 if is_last else last - history.n_rounds
 
 
-def run_rounds(booster: Any, make_data: Callable[[Seeds], FitData], X: Any, weights: FloatArray | None) -> BoostingRun:
-    """Fit the models of a booster, and learn what decisions are drawn with: all of a fit but the mixture.
-
-    Parameters
-    ----------
-    booster : AdaLPBoostClassifier or LPBoostClassifier
-    make_data : callable
-        Returns the rows of the fit, given seeds by which some may be held out.
-    X, weights
-        Rows from which the scales of draws are learned.
-    """
-    problem = booster.problem_of_fit()
-    with open_checkpoint(booster.checkpoint) as folder:
-        seeds = draw_seeds(booster.random_state, folder)
-        data = make_data(seeds)
-        booster.check_data(data, problem)
-        booster.forget_choice()
-        run: BoostingRun = booster.new_run(data, problem, seeds)
-        run.go_on(planned_rounds(booster), folder, booster.callbacks)
-    booster.estimators_ = list(run.history.models)
-    booster.learn_draws(seeds.key, np.random.default_rng(seeds.entropy), X, weights)
-    return run
-
-
 def boost_rows(booster: Any, rows: InputRows, validation: InputRows, datasets: Any) -> BoostingRun:
     """Check the parameters and the rows of a fit on one machine, and fit the models of a booster to them."""
     booster.check_parameters()
     inputs = rows.X, rows.y, rows.sample_weight, rows.sensitive_features
     booster.classes_, all_rows = training_rows(booster, base_learner(booster.estimator), *inputs)
-    make_data = partial(FitData, booster, all_rows, rows, validation, datasets)
-    return run_rounds(booster, make_data, all_rows.X, all_rows.weights)
+    problem = booster.problem_of_fit()
+    with open_checkpoint(booster.checkpoint) as folder:
+        seeds = draw_seeds(booster.random_state, folder)
+        data = FitData(booster, all_rows, rows, validation, datasets, seeds)
+        booster.check_data(data, problem)
+        booster.forget_choice()
+        run: BoostingRun = booster.new_run(data, problem, seeds)
+        run.go_on(planned_rounds(booster), folder, booster.callbacks)
+    booster.estimators_ = list(run.history.models)
+    booster.learn_draws(seeds.key, np.random.default_rng(seeds.entropy))
+    return run
 
 
 def more_rounds(run: BoostingRun | None, n_rounds: int, checkpoint: Any, callbacks: Sequence[Callback]) -> BoostingRun:

@@ -67,7 +67,7 @@ from counterpoise.rules.goal_rows import TRAIN, find_positive
 from counterpoise.rules.options import STICKY, Deferral, Draws, Proof, as_groups, kind_of_decision
 from counterpoise.rules.pool import Pool, named_models
 from counterpoise.rules.ratios import value_of_decisions
-from counterpoise.rules.rows import LabelledData, as_columns, as_rows, checked_features, known_columns, n_rows
+from counterpoise.rules.rows import LabelledData, as_rows, checked_features, known_columns, n_rows
 from counterpoise.rules.ways_out import with_outcomes
 from counterpoise.theory.risks import Risk
 
@@ -679,10 +679,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         for name in _CHOSEN:
             self.__dict__.pop(name, None)
 
-    def learn_draws(self, key: bytes, generator: np.random.Generator, X: Any, weights: FloatArray | None) -> None:
-        """Store the generator of fresh draws, and the key and grid of sticky ones, for rows like these."""
+    def learn_draws(self, key: bytes, generator: np.random.Generator) -> None:
+        """Store the generator of fresh draws, and the key of sticky ones."""
         key = self.decision.key if isinstance(self.decision, Draws) else key
-        self.draws_ = KeyedDraws.from_rows(key, as_columns(X), weights, self.estimators_)
+        self.draws_ = KeyedDraws(key).with_key(key, self.estimators_)
         self._generator = generator
 
     @property

@@ -278,8 +278,7 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
             decided = decide_by_sign(training.problem, trained, noise_of, sizes)
         self._set_solution(decided, training)
         self._set_checks(decided, training, rows)
-        training_rows = X if is_frame(X) else rows.train
-        self.draws_ = KeyedDraws.from_rows(key, training_rows, rows.tables[TRAIN].sample_weight)
+        self.draws_ = KeyedDraws(key)
         return self
 
     @property

@@ -277,8 +277,8 @@ class GoalClassifier(MixtureBase):
         params = params_by_model(self, models, fit_params)
         self.forget_choice()
         self.classes_ = positive.classes
-        key, generator = make_key(self.random_state), generator_of(self.random_state)
-        problem, weights = self.problem_of_fit(), check_sample_weight(sample_weight, len(labels))
+        key, generator, problem = make_key(self.random_state), generator_of(self.random_state), self.problem_of_fit()
+        check_sample_weight(sample_weight, len(labels))
         persons = persons_of_X = None if ids is None else person_numbers(ids, len(labels))  # chosen on, and of X
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
         splits, scored = [], None  # scored: the rows inside of the folds, or kept for tests; None: all
@@ -326,7 +326,7 @@ class GoalClassifier(MixtureBase):
             )
             self.estimators_, fold_scores, spreads = self._train(training, splits, seeds)
         pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
-        self.learn_draws(key, generator, X, weights)
+        self.learn_draws(key, generator)
         all_scores = [
             _with_tests(pool, one, scores, tested)
             for one, scores in zip((X, *twins.values()), fold_scores, strict=bool(fold_scores))

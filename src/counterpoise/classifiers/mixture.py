@@ -198,7 +198,7 @@ class MixtureClassifier(MixtureBase):
             self.check_problem(problem, data, datasets, trains=False)
         family = PooledModels.of(pool, data)
         family = family if ids is None else with_persons(family, ids)
-        self.learn_draws(key, generator, X, data.sample_weight)
+        self.learn_draws(key, generator)
         self.solve_and_store(self.with_datasets(family, datasets), problem)
         return self
 

@@ -140,7 +140,7 @@ def decide_over(
     model.n_features_in_ = facts.n_features
     if facts.names is not None:
         model.feature_names_in_ = facts.names
-    model.learn_draws(make_key(model.random_state), generator_of(model.random_state), sample, None)
+    model.learn_draws(make_key(model.random_state), generator_of(model.random_state))
     if pool.output == ANSWERS:
         predictions = predictions_of(join_answers(partitions.map(count_answers, cells, pool.members)), cells, pool)
         model.solve_and_store(PooledModels(pool, predictions), model.problem_of_fit())

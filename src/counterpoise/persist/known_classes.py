@@ -41,7 +41,6 @@ _CLASSES_OF = {
     "counterpoise.rules.class_scores.rules": ("TierRule",),
     "counterpoise.rules.class_scores.table": ("Calibration", "ClassTable", "SoftAnswers"),
     "counterpoise.rules.disparities": ("DisparitySpread",),
-    "counterpoise.rules.draw_messages": ("Grid",),
     "counterpoise.rules.draws": ("KeyedDraws",),
     "counterpoise.rules.families": ("ClassRules", "PooledModels", "ThresholdRules"),
     "counterpoise.rules.goal_rows": ("Answers", "GoalConstraints", "LinearRate", "Positive", "RatioSpread"),

@@ -6,7 +6,8 @@ nobody can compute it. Over keys the numbers are uniform, so each decision has t
 it. With one key decisions are deterministic: their realised losses are 0 or 1.
 
 The key is passed by the user, derived from a random state, or read from the system's random source. The hash depends on
-values, not on their types, and not on rounding: see ``draw_messages``.
+values, not on their types, and not on rounding: see ``draw_messages``. Pass ids where rows are people: without them
+those who have the same features share a draw, and who changes a feature draws anew.
 """
 
 import hashlib
@@ -17,15 +18,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from counterpoise._base.checks import check_random_state
+from counterpoise._base.checks import check_random_state, warn_caller
 from counterpoise._base.frames import is_frame
 from counterpoise._base.text import Secret
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.rules.draw_messages import Grid, id_messages, learn_grid, row_messages
+from counterpoise.rules.draw_messages import id_messages, row_messages
 
 _KEY_BYTES = 32
 _LEAST, _MOST = 16, 64  # bytes of a key: fewer could be guessed, and the hash takes no more
 _HASH_BYTES = 8
+_MANY = 200  # rows with one hash, beyond which their decisions are too few draws to have the shares of a mixture
 _ROW, _ID = b"row", b"id"  # so that a row of one column and an id of the same value draw independently
 
 
@@ -63,28 +65,18 @@ def derived_key(key: bytes, purpose: str) -> Secret:
     return Secret(hashlib.blake2b(purpose.encode(), key=key, digest_size=_KEY_BYTES).digest())
 
 
+class SharedDraws(UserWarning):
+    """Hundreds of rows hash alike, so that one draw decides about all of them."""
+
+
 @dataclass(frozen=True, eq=False)
 class KeyedDraws:
-    """The key of a fitted classifier, and how it rounds the rows that it hashes.
-
-    Attributes
-    ----------
-    key : bytes
-        Without it nobody can compute a draw.
-    grid : Grid or None
-        How finely each column is rounded; None where no rows were seen.
-    """
+    """The key of a fitted classifier, without which nobody can compute a draw."""
 
     key: bytes = field(repr=False)
-    grid: Grid | None = field(default=None, repr=False)
-
-    @classmethod
-    def from_rows(cls, key: bytes, X: Any, sample_weight: FloatArray | None = None, models: Iterable[Any] = ()) -> Self:
-        """Return draws for rows like these, independent of the draws of ``models`` inside the classifier."""
-        return cls(key, learn_grid(X, sample_weight)).with_key(key, models)
 
     def with_key(self, key: bytes, models: Iterable[Any] = ()) -> Self:
-        """Return the same draws with another key, independent of those of models inside.
+        """Return draws with another key, independent of those of models inside.
 
         Where one of them, or a model inside of it, draws with the same key, both would draw the same numbers: another
         key is derived from it then.
@@ -112,7 +104,15 @@ class KeyedDraws:
 
     def by_row(self, X: Any) -> FloatArray:
         """Return a number in [0, 1) for every row of an array, sparse matrix or data frame."""
-        return _uniforms(row_messages(X, self.grid), self.key, _ROW)
+        numbers = _uniforms(row_messages(X), self.key, _ROW)
+        most = int(np.unique(numbers, return_counts=True)[1].max(initial=0))
+        if most >= _MANY:
+            warn_caller(
+                f"{most} of {numbers.size} rows are the same up to rounding, and share one draw. Pass ids, one for "
+                "each person, so that each draws alone.",
+                SharedDraws,
+            )
+        return numbers
 
     def by_id(self, ids: Any, n_rows: int) -> FloatArray:
         """Return a number in [0, 1) for every id."""
@@ -122,8 +122,6 @@ class KeyedDraws:
         """Check the values that were read from a file."""
         if not isinstance(self.key, bytes) or not 0 < len(self.key) <= hashlib.blake2b.MAX_KEY_SIZE:
             raise ValueError("it lacks a key")
-        if self.grid is not None and not isinstance(self.grid, Grid):
-            raise ValueError("it holds something else where the scales of columns must be")
 
 
 def draws_of(model: Any) -> KeyedDraws | None:
