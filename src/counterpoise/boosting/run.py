@@ -66,7 +66,7 @@ def check_booster(booster: Any) -> None:
             f"rebalance(objective={str(objective)!r}) once the models are trained."
         )
     goals = validate_goals(booster.goals, trains=True, defers=False)
-    refuse_compared(goals, "A booster", "leave it out, and call rebalance(goals=...) once the models are trained")
+    refuse_compared(goals, "A booster", "take one rule, by decision='fixed' of GoalClassifier")
     if goals and not is_optimal:
         raise ValueError(f"Goals need mixture='optimal', which chooses a mixture that meets them; {got}")
     if booster.budget not in (None, BUDGET) and not is_optimal:  # the default has nothing to limit there

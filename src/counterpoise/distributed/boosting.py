@@ -73,7 +73,7 @@ class DaskAdaLPBoostClassifier(OverDask):
                 )
         check(booster)
         partitions = partitions_of(rows)
-        cells, sample = inspect_rows(partitions)
+        cells, _ = inspect_rows(partitions)
         check_rows(booster, cells)
         n_rounds = _ROUNDS if booster.estimator is None and booster.n_estimators is None else planned_rounds(booster)
 
@@ -109,7 +109,7 @@ class DaskAdaLPBoostClassifier(OverDask):
         if facts.names is not None:
             booster.feature_names_in_ = facts.names
         booster.estimators_, booster.weighted_losses_, booster.chosen_on_trained_ = models, np.array(losses), True
-        booster.learn_draws(key, np.random.default_rng(entropy), sample, None)
+        booster.learn_draws(key, np.random.default_rng(entropy))
         pool = Pool(models, find_positive(facts.classes, booster.pos_label), booster.n_jobs)
         predictions = predictions_of(_count(numbers, answers, mass), cells, pool)
         booster.solve_and_store(PooledModels(pool, predictions), booster.problem_of_fit())

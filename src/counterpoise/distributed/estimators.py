@@ -376,7 +376,7 @@ class DaskGoalClassifier(OverDask):
         seed = int(generator_of(local.random_state).integers(2**31))
         pool = [lightgbm_over_dask(seed)] if local.estimator is None else list(list_models(local.estimator))
         partitions = partitions_of(rows, Every(step))
-        cells, sample = inspect_rows(partitions)
+        cells, _ = inspect_rows(partitions)
         check_rows(local, cells)
         trained = [(name, train_over(model, rows, step, seed)) for name, model in named_models(pool)]
-        decide_over(local, partitions, cells, sample, trained)
+        decide_over(local, partitions, cells, trained)

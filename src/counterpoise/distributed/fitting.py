@@ -126,14 +126,12 @@ def mix_over(model: Any, partitions: Partitions) -> Any:
     pool_models = named_models(
         list(list_models(model.estimator)) if isinstance(model, GoalClassifier) else model.estimators
     )
-    cells, sample = inspect_rows(partitions, partial(all_classes, models=titled_models(pool_models)))
+    cells, _ = inspect_rows(partitions, partial(all_classes, models=titled_models(pool_models)))
     check_rows(model, cells)
-    return decide_over(model, partitions, cells, sample, pool_models)
+    return decide_over(model, partitions, cells, pool_models)
 
 
-def decide_over(
-    model: Any, partitions: Partitions, cells: Cells, sample: Any, pool_models: list[tuple[str, Any]]
-) -> Any:
+def decide_over(model: Any, partitions: Partitions, cells: Cells, pool_models: list[tuple[str, Any]]) -> Any:
     """Choose the mixture, or the rules, of fitted models, given with their names."""
     facts = cells.facts
     pool = take_models(model, pool_models, facts.classes)

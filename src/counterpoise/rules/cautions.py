@@ -15,7 +15,7 @@ from counterpoise.goals.classes import is_positive_word
 from counterpoise.goals.expressions import terms_of
 from counterpoise.goals.rates import WorstRate
 from counterpoise.goals.terms import Pairs, Term
-from counterpoise.rules.choosing import Problem, groups_by
+from counterpoise.rules.choosing import Problem, groups_by, refuse_in_mixtures
 from counterpoise.rules.goal_rows import TRAIN, Positive
 from counterpoise.rules.margins import OF_FOLDS, Margins, two_digits
 from counterpoise.rules.options import Proof, as_groups
@@ -68,6 +68,7 @@ def check_problem(
     check_goal_ranges(problem.goals, trains=trains)
     if not positive.is_binary:
         refuse_compared(problem.goals, "A classifier of more than two classes")
+    refuse_in_mixtures(problem)
     deferred = None if problem.deferral is None else True  # whatever the answer is called
     objective, train = problem.objective, tables[TRAIN]
     views = Views(tables, positive._replace(deferred=deferred).labels)

@@ -21,7 +21,7 @@ from counterpoise._base.checks import check_alpha, check_confidence, check_numbe
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table
-from counterpoise.goals.bound_goals import validate_goals
+from counterpoise.goals.bound_goals import refuse_compared, validate_goals
 from counterpoise.goals.parsing import OWN_WORDS, as_rate_or_ratio, refuse_deferral
 from counterpoise.goals.rates import ALIASES, METRICS, RATIOS
 from counterpoise.goals.tables import group_codes
@@ -482,6 +482,12 @@ def value_of(predictions: PoolPredictions, problem: Problem, mixture: FloatArray
     return value_of_mixture(build_model_program(select(predictions, problem), problem).objective, mixture)
 
 
+def refuse_in_mixtures(problem: Problem) -> None:
+    """Refuse goals that compare ratios where a mixture decides: they are not linear in it."""
+    if problem.decision != FIXED:
+        refuse_compared(problem.goals, "A mixture", "take one rule, by decision='fixed' of GoalClassifier")
+
+
 def check_one_rule(objective: Risk | Rate | Ratio) -> None:
     """Raise an error for an objective that follows from the error of one rule alone, and only a mixture can lower."""
     if isinstance(objective, Rate | Ratio | WorstGroup) or objective.tail_fraction == 1.0:
@@ -523,7 +529,7 @@ def choose_mixture(selection: Selection, problem: Problem, losses: Any = None) -
         assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
         program = program._replace(objective=Objective(losses, problem.objective))
         choice = solve_program(program, explains=problem.explains)
-    elif problem.max_models is None and problem.fewest_draws and not program.spreads:
+    elif problem.max_models is None and problem.fewest_draws:
         choice = _choose_fewest_draws(program, problem.tol, explains=problem.explains)
     elif problem.max_models is None:
         choice = solve_program(program, problem.tol, explains=problem.explains)

@@ -130,11 +130,6 @@ class DisparitySpread(NamedTuple):
         """Return the same for other models, or rules, given what rates are on these."""
         return self._replace(own=matrix(self.own), accepted=matrix(self.accepted))
 
-    def beside(self, other: Self) -> Self:
-        """Return the same on these models and then on others."""
-        own, accepted = np.hstack([self.own, other.own]), np.hstack([self.accepted, other.accepted])
-        return self._replace(own=own, accepted=accepted)
-
 
 def first_boxes(spreads: Sequence[Any]) -> Iterator[Box]:
     """Yield where all rows of each stratum are treated alike, so that goals on disparities hold whatever their bound.

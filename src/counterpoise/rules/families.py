@@ -42,6 +42,7 @@ from counterpoise.rules.choosing import (
     Selection,
     choose_mixture,
     choose_or_nearest,
+    refuse_in_mixtures,
     select,
     value_of,
 )
@@ -62,7 +63,7 @@ from counterpoise.rules.rows import LabelledData, groups_of, person_numbers
 from counterpoise.rules.scores.candidates import find_candidates, with_margins, with_proven, with_rules_between
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.family import CutFamily
-from counterpoise.rules.scores.fixed import best_fixed, deciding_rules, no_rule
+from counterpoise.rules.scores.fixed import best_fixed, choose_one_rule, deciding_rules, no_rule
 from counterpoise.rules.scores.table import DEFERRED, RankedScores, RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.theory.risks import Risk
 
@@ -135,10 +136,9 @@ class PooledModels(NamedTuple):
 
     def solve(self, problem: Problem, choice: Choice | None = None) -> Solution:
         """Return the best mixture, or that which was chosen; raise ``InfeasibleGoals`` where there is none."""
+        refuse_in_mixtures(problem)
         if choice is None and isinstance(problem.objective, Ratio):
             return solve_ratio(self, problem)  # type: ignore[no-any-return]
-        if problem.confidence is not None and any(isinstance(goal.left, WorstDisparity) for goal in problem.goals):
-            return self.solve(problem._replace(confidence=None), choice)._replace(margins=OF_DISPARITY)
         if choice is None and needs_mixture_margins(problem):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         selection = select(self.selection_data, problem)
@@ -178,6 +178,24 @@ def _answer(place: int, rows: DecisionRows) -> AnyArray:
     return rows.output_of(place)
 
 
+def _choose_rules(ranked: RankedScores, problem: Problem) -> Choice:
+    """Return the best rules and their shares, or the best rule; raise ``InfeasibleGoals`` where none meet the goals."""
+    if any(goal.compares_ratios for goal in problem.goals):
+        return choose_one_rule(ranked, problem)
+    try:
+        best = choose(CutFamily(ranked), problem)
+    except InfeasibleGoals as error:
+        if problem.decision != FIXED or problem.budget is not None:
+            raise
+        words = "meets them either" if error.proven else "that meets them was found either"
+        either = f"No mixture of rules {words}."
+        explained = error.replace(nearest_bounds={}, joint_bounds={})  # which one rule may miss
+        with advice():
+            explained = no_rule(ranked, problem, best_fixed(ranked, problem), [either], error)
+        raise explained from None
+    return deciding_rules(ranked, problem, best)
+
+
 class ThresholdRules(NamedTuple):
     """Rules of scores: a threshold for each group, or two between which rows are deferred."""
 
@@ -205,6 +223,8 @@ class ThresholdRules(NamedTuple):
 
         Raise ``InfeasibleGoals`` where none meet the goals.
         """
+        is_fixed = problem.decision == FIXED
+        refuse_in_mixtures(problem)
         if choice is None and isinstance(problem.objective, Ratio):
             return solve_ratio(self, problem)  # type: ignore[no-any-return]
         if problem.confidence is not None and any(isinstance(goal.left, WorstDisparity) for goal in problem.goals):
@@ -213,20 +233,7 @@ class ThresholdRules(NamedTuple):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         table = self.selection_data.answers.tables[TRAIN]
         ranked = rank(self.selection_data, find_groups(problem.by, table, self.selection_data.n_rows))
-        is_fixed = problem.decision == FIXED
-        if choice is None:
-            try:
-                best = choose(CutFamily(ranked), problem)
-            except InfeasibleGoals as error:
-                if not is_fixed or problem.budget is not None:
-                    raise
-                words = "meets them either" if error.proven else "that meets them was found either"
-                either = f"No mixture of rules {words}."
-                explained = error.replace(nearest_bounds={}, joint_bounds={})  # which one rule may miss
-                with advice():
-                    explained = no_rule(ranked, problem, best_fixed(ranked, problem), [either], error)
-                raise explained from None
-            choice = deciding_rules(ranked, problem, best)
+        choice = choice or _choose_rules(ranked, problem)
         margins, proven = None, None
         if is_fixed and problem.confidence is not None and problem.goals:
             choice, margins, proven = self._with_margins(ranked, problem, choice)

@@ -326,11 +326,6 @@ class RatioSpread(NamedTuple):
         """Return the same for other models, or rules, given what tops and bottoms are on these."""
         return self._replace(tops=matrix(self.tops), bottoms=matrix(self.bottoms))
 
-    def beside(self, other: Self) -> Self:
-        """Return the same on these models and then on others."""
-        tops, bottoms = np.hstack([self.tops, other.tops]), np.hstack([self.bottoms, other.bottoms])
-        return self._replace(tops=tops, bottoms=bottoms)
-
 
 Spread: TypeAlias = RatioSpread | DisparitySpread
 
@@ -368,10 +363,6 @@ class GoalConstraints(NamedTuple):
     sizes: FloatArray | None = None  # of the terms that the entries of each row are sums and differences of
     owners: IntArray | None = None  # the place of the goal that each row belongs to; None: each has one
     spreads: tuple["Spread", ...] = ()  # goals whose rows are those of some intervals
-
-    def spreads_of(self, _rules: Any) -> tuple["Spread", ...]:
-        """Return the goals that compare ratios, on all models."""
-        return self.spreads
 
     def within(self, box: Box) -> Self:
         """Return the same with the limits of intervals, those of each goal that compares ratios."""
@@ -469,8 +460,7 @@ class GoalConstraints(NamedTuple):
     def beside(self, other: Self) -> Self:
         """Return the same goals on these models and then on others."""
         rows, slopes = (np.hstack(pair) for pair in ((self.rows, other.rows), (self.row_slopes, other.row_slopes)))
-        spreads = tuple(one.beside(two) for one, two in zip(self.spreads, other.spreads, strict=True))  # type: ignore[arg-type]
-        return self._replace(rows=rows, row_slopes=slopes, spreads=spreads)
+        return self._replace(rows=rows, row_slopes=slopes)
 
     def join(self, other: Self) -> Self:
         """Return these goals and then others."""

@@ -51,7 +51,6 @@ _MOST_IN_HALF = 5000  # rows
 _MOST_TARGET = 3.5  # standard errors
 _STEP, _COARSE = 0.05, 0.25  # to which targets are found
 _MOST_OPTIMISM, _FAR = 3.0, 8.0  # standard errors
-_ROUGH = 1e-3  # gap on halves, where a choice is a search
 _LESS = 0.75  # of the least rows of a group, in proportion: a part of the rows has by chance fewer of it
 _SMALL = 1e-6  # change of a bound that shows in which units the limits of its goal are
 _TINY = 1e-12
@@ -151,8 +150,6 @@ class _Tightened(NamedTuple):
         Of some of the rows a goal may have none.
         """
         goals = tightened(self.problem.goals, self.errors, target)
-        if any(goal.compares_ratios and not 0.0 <= goal.bound <= 1.0 for goal in goals):  # not to be searched for
-            return None
         try:
             return self.family.solve(self.problem._replace(goals=goals, explains=False))
         except (InfeasibleGoals, NoMixture, NoRows):
@@ -349,7 +346,6 @@ def _optimism(mixtures: _Tightened, start: GoalSlack, target: float) -> FloatArr
         share = halves[0][TRAIN].size / n_rows
         wider = {goal: error / np.sqrt(share) for goal, error in mixtures.errors.items()}
         goals, tol = _for_part(mixtures.problem.goals, share), mixtures.problem.tol
-        tol = max(tol, _ROUGH) if any(goal.compares_ratios for goal in goals) else tol
         problem = mixtures.problem._replace(goals=goals, tol=tol)
         parts = [family.only(half).prepared(problem) for half in halves]
         for own, other in (parts, parts[::-1]):

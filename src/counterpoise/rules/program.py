@@ -32,21 +32,13 @@ import numpy as np
 from counterpoise._base.budget import advice, check_budget
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.goals import InfeasibleGoals, Rate, Ratio
-from counterpoise.rules.disparities import first_boxes
-from counterpoise.rules.goal_rows import points, whole_box, with_boxes
-from counterpoise.rules.spreads import explain_spreads
 from counterpoise.solvers import minimize_cvar, minimize_risk
-from counterpoise.solvers.intervals import Box, Examined, minimize_over_box
 from counterpoise.solvers.linear_program import InfeasibleRows, MixtureSolution
 from counterpoise.theory.risks import CVaR, Mean, Risk, WorstGroup
 
 TOL = 1e-4  # the gap that is good enough, in parts of the losses' unit
 EXACT = 1e-7  # gap of the least mean loss from which a budget is counted: of errors, which count 1
 _MAX_ROUNDS = 1000
-_PART = 0.25  # of the gap that is good enough: that of one box in a search
-_MOST_BOXES = 400
-_ANY = 1.0  # gap at which the first mixture found will do
-_MOST_RULES = 120  # that a box begins with
 _SHARE = 1e-10  # of the mixture, below which a rule is never drawn in practice: rounding of the solver
 
 
@@ -167,8 +159,6 @@ class Program(NamedTuple):
         try:
             rules = self.family.start(self.objective)
             rules = rules if start is None else self.family.join(rules, start)
-            if self.spreads:
-                return self._search(tol, rules)
             return self.family.optimum(self, tol, rules)  # type: ignore[no-any-return]
         except NoMixture as error:
             if explains:
@@ -181,83 +171,8 @@ class Program(NamedTuple):
         members = goals.goals if proof is None else [goals.goals[place] for place in goals.conflicting(proof)]
         explained = InfeasibleGoals(members, np.nan, proven=error.proven and proof is not None)
         with advice():
-            explained = self._explain_in_full(error)
+            explained = self.family.explain(self, error)
         return explained  # noqa: RET504 - where time is spent, the first one
-
-    def _explain_in_full(self, error: NoMixture) -> InfeasibleGoals:
-        """Return the smallest conflict, with bounds that can be met."""
-        if not self.spreads:
-            return self.family.explain(self, error)  # type: ignore[no-any-return]
-
-        def can_hold(limits: Any) -> bool:
-            try:
-                self._replace(limits=limits).solve(_ANY)
-            except NoMixture:
-                return False
-            return True
-
-        return explain_spreads(self, can_hold, proven=error.proven)
-
-    @property
-    def spreads(self) -> tuple[Any, ...]:
-        """Return the goals that compare ratios, which are no linear limits."""
-        return getattr(self.limits, "spreads", ())
-
-    def within(self, box: Box) -> "Program":
-        """Return the program with the limits of one interval for each goal that compares ratios."""
-        return self._replace(limits=self.limits.within(box))
-
-    def _search(self, tol: float, rules: Any) -> Optimum:
-        """Return the best mixture where goals compare ratios: a search of the intervals in which these lie.
-
-        Each box of intervals is a program whose limits hold for all of it, which gives a lower bound, and the limits of
-        one point give mixtures that meet the goals.
-        """
-        family, unit = self.family, getattr(self.objective.losses, "unit", 1.0)
-        pool, failed = rules, None
-
-        def solve(box: Box) -> Optimum | None:
-            nonlocal pool, failed
-            try:
-                optimum: Optimum = family.optimum(self.within(box), _PART * tol, pool)
-            except NoMixture as error:
-                failed = error
-                pool = _within_reason(family, rules, error.rules)
-                return None
-            pool = _within_reason(family, rules, optimum.rules)
-            return optimum
-
-        def examine(box: Box, best: float) -> Examined:
-            relaxed = solve(box)
-            if relaxed is None:
-                return Examined(np.inf)
-            lower, tried = float(relaxed.solution.lower), [relaxed]
-            spreads, mixture = self.limits.spreads_of(relaxed.rules), relaxed.solution.mixture
-            if any(spread.excess(mixture) for spread in spreads) and lower < best - tol * unit:
-                point = solve(points(at for one, own in with_boxes(spreads, box) for at in one.nearest(mixture, own)))
-                tried += [] if point is None else [point]
-            met = [one for one in tried if not self._excess(one)]
-            if not met:
-                return Examined(lower)
-            found = min(met, key=lambda one: float(one.solution.value))
-            return Examined(lower, float(found.solution.value), found)
-
-        box, first = whole_box(self.spreads), first_boxes(self.spreads)
-        best = minimize_over_box(examine, box, tol * unit, most=_MOST_BOXES, first=first)
-        if best.found is None:
-            raise NoMixture(None if failed is None else failed.proof, pool, proven=bool(np.isinf(best.lower)))
-        return Optimum(best.found.rules, best.found.solution._replace(lower=best.lower))
-
-    def _excess(self, optimum: Optimum) -> float:
-        spreads = self.limits.spreads_of(optimum.rules)
-        return float(sum(spread.excess(optimum.solution.mixture) for spread in spreads))
-
-
-def _within_reason(family: Any, start: Any, rules: Any) -> Any:
-    """Return rules to start the next program with: those of the last one, unless they have become many."""
-    if rules is None:
-        return None
-    return family.join(start, rules if len(rules) <= _MOST_RULES else rules.only(slice(-_MOST_RULES, None)))
 
 
 def solve_master(

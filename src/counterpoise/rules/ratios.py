@@ -147,7 +147,8 @@ def solve_ratio(family: Any, problem: Problem) -> Any:
     search = RatioSearch.of(problem, solve, lambda solution, rate: _value(family, solution, rate))
     best, lower = search.minimize(search.start())
     cost = best.solution.cost
-    if problem.decision == FIXED:  # what one rule costs beside the best mixture
+    if problem.decision == FIXED and not any(goal.compares_ratios for goal in problem.goals):
+        # what one rule costs beside the best mixture
         mixed, mixed_lower = search.minimize(best, decision="sticky")
         cost, lower = max(best.value - mixed.value, 0.0), max(lower, mixed_lower)
     has_margins = problem.confidence is not None and bool(problem.goals)

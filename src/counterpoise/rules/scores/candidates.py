@@ -27,10 +27,11 @@ from counterpoise.rules.margins import (
     margin_problem,
     most_cost,
 )
-from counterpoise.rules.program import Choice, build_objective, with_budget
+from counterpoise.rules.program import Choice, build_objective
 from counterpoise.rules.rule_table import Rules
 from counterpoise.rules.scores.cuts import CutRules, Rule
 from counterpoise.rules.scores.family import CutFamily
+from counterpoise.rules.scores.fixed import limits_of
 from counterpoise.rules.scores.sums import RuleLimits, Sums
 from counterpoise.rules.scores.table import RankedScores
 
@@ -81,7 +82,7 @@ def find_candidates(
     has.
     """
     family = CutFamily(ranked)
-    limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
+    limits = limits_of(ranked, problem)
     if limits.spreads:  # what prices are of: the limits where the best rule is
         alone = np.ones(1)
         spreads = limits.spreads_of(plain)

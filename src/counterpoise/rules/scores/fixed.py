@@ -22,7 +22,7 @@ from counterpoise.rules.disparities import first_boxes
 from counterpoise.rules.goal_rows import TRAIN, whole_box
 from counterpoise.rules.no_rule import no_single_rule
 from counterpoise.rules.options import Groups
-from counterpoise.rules.program import Choice, NoMixture, Program, build_objective, with_budget
+from counterpoise.rules.program import Choice, NoMixture, Objective, build_objective, with_budget
 from counterpoise.rules.scores.cuts import CutRules, Cuts, rules_at
 from counterpoise.rules.scores.family import CutFamily, group_limits, with_least_mean
 from counterpoise.rules.scores.sums import RuleLimits, Sums, as_sums, cheapest_rules
@@ -30,7 +30,7 @@ from counterpoise.rules.scores.table import RankedScores, find_groups, rank
 from counterpoise.solvers.intervals import Box, Examined, minimize_over_box
 from counterpoise.solvers.linear_program import FEASIBLE
 from counterpoise.solvers.one_of_each import OneOfEach, choose_one_of_each
-from counterpoise.theory.risks import Risk, WorstGroup
+from counterpoise.theory.risks import CVaR, Risk, WorstGroup
 
 _GRID, _LEAST_GRID = 256, 32  # cuts of a group that are examined together, for two groups and for many
 _N_STARTS, _FEW_STARTS = 12, 4  # starts whose pairs are exchanged, to find the best rule and bounds to offer ...
@@ -91,6 +91,35 @@ def deciding_rules(ranked: RankedScores, problem: Problem, best: Choice) -> Choi
     cost = best.cost + max(value - best.value, 0.0)  # the best mixture is known to its gap
     lower = lower if is_usual else min(lower, value)
     return Choice(np.ones(1), value, lower, best.multipliers, alone, cost, best.risk, is_usual)
+
+
+def choose_one_rule(ranked: RankedScores, problem: Problem) -> Choice:
+    """Return the best single rule inside of goals that compare ratios, for which no mixture is known."""
+    check_one_rule(problem.objective)
+    start = ranked.usual_rules()
+    shares, no_prices = np.full(start.models.size, 1 / start.models.size), np.zeros(len(problem.goals))
+    best = search_fixed(ranked, problem, start, shares, no_prices)
+    if best.violation > 0 and not problem.explains:
+        raise NoMixture(None, best.rule, proven=best.is_proven)
+    if best.violation > 0:
+        raise no_rule(ranked, problem, best, [])
+    value = value_of(ranked.predictions_of(best.rule), problem, np.ones(1))
+    return Choice(np.ones(1), value, min(best.lower, value), no_prices, best.rule)
+
+
+def limits_of(ranked: RankedScores, problem: Problem) -> RuleLimits:
+    """Return the goals as limits, with a budget above the least mean loss within them where there is one.
+
+    That is the least of a mixture, or of one rule where goals compare ratios.
+    """
+    family = CutFamily(ranked)
+    limits = family.limits(problem.goals)
+    if problem.budget is None or not limits.spreads:
+        return with_budget(family, limits, problem.budget)[0]  # type: ignore[no-any-return]
+    best = best_fixed(ranked, problem._replace(objective=CVaR(1.0), budget=None))
+    if best.violation > 0:
+        raise no_rule(ranked, problem, best, [])
+    return family.add_budget(limits, float(family.mean_losses().of(best.rule)[0, 0]) + problem.budget)
 
 
 def _best_usual(ranked: RankedScores) -> CutRules | None:
@@ -177,7 +206,7 @@ def search_fixed(
         Whether to minimise the violation where no rule meets the limits.
     """
     family = CutFamily(ranked)
-    limits, _ = with_budget(family, family.limits(problem.goals), problem.budget)
+    limits = limits_of(ranked, problem)
     objective = build_objective(family, problem.objective)
     losses = objective.losses if isinstance(objective.losses, Sums) else family.mean_losses()
 
@@ -187,8 +216,8 @@ def search_fixed(
         return best._replace(lower=objective.shift + best.lower)
 
     if limits.spreads:
-        program = Program(family, objective._replace(losses=losses), limits)
-        return _search_intervals(program, search, problem.tol, max_looks)
+        first = family.start(objective._replace(losses=losses)).only(np.zeros(1, dtype=np.int64))
+        return _search_intervals(limits, objective._replace(losses=losses), first, search, problem.tol, max_looks)
     found = search(limits, Effort(max_looks, nearest=nearest))
     if not isinstance(problem.objective, WorstGroup) or found.violation > 0:
         return found
@@ -226,11 +255,15 @@ def _search_within(
 
 
 def _search_intervals(
-    program: Program, search: Callable[[RuleLimits, Effort], FixedRule], tol: float, max_looks: int
+    limits: RuleLimits,
+    objective: Objective,
+    first: CutRules,
+    search: Callable[[RuleLimits, Effort], FixedRule],
+    tol: float,
+    max_looks: int,
 ) -> FixedRule:
     """Return the best rule where goals compare ratios: a search of the intervals in which these lie."""
-    limits, objective, alone = program.limits, program.objective, np.ones(1)
-    first = program.family.start(objective).only(np.zeros(1, dtype=np.int64))
+    alone = np.ones(1)
     nearest, gap = FixedRule(first, np.inf, is_proven=False, lower=-np.inf), _FINE * tol * objective.losses.unit
 
     def try_rule(within: RuleLimits, best: float, *, exchanges: bool = False) -> tuple[FixedRule, float]:
