@@ -484,9 +484,6 @@ class GoalConstraints(NamedTuple):
     def with_bound(self, place: int, bound: float) -> Self:
         """Return the same rows with another number on the right side of one goal."""
         goals = (*self.goals[:place], self.goals[place].with_bound(bound), *self.goals[place + 1 :])
-        if self.goals[place].compares_ratios:
-            spreads = tuple(one._replace(bound=bound) if one.place == place else one for one in self.spreads)
-            return self._replace(goals=goals, spreads=spreads).within(whole_box(spreads))
         own = self.rows_of(place)
         rows, bounds = self.rows.copy() if self.row_slopes[own].any() else self.rows, self.bounds.copy()
         for row in own:
