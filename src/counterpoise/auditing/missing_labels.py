@@ -7,7 +7,7 @@ least and the most that the rows can have bound it, whatever the true labels are
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,8 +54,8 @@ def measure_worst_case(
     """
     if isinstance(goal.left, Searched):
         raise NoRows("it compares groups in a way that needs all labels: audit the rate of each group by itself")
-    is_ratio = isinstance(goal.left, Ratio)
-    rates = [goal.left.numerator, goal.left.denominator] if is_ratio else [goal.left - Rate(0.0, goal.right.terms)]
+    left: Any = goal.left
+    rates = [left.numerator, left.denominator] if isinstance(left, Ratio) else [left - Rate(0.0, goal.right.terms)]
     if not any(needs(rate, "label") for rate in rates):
         return measure_goal(goal, views, predictions)
     counts = [count for rate in rates for count in rate.row_counts if count.rows.name == DEFAULT]

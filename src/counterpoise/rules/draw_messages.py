@@ -104,13 +104,14 @@ def _id_message(value: Any) -> bytes:
         return b"text " + str(value).encode(errors="surrogatepass")
     if isinstance(value, bytes):
         return b"bytes " + value
-    if not isinstance(value, Integral) and is_missing(value):
+    if isinstance(value, Integral):
+        return b"number %d" % int(value)
+    if is_missing(value):
         raise BadId("ids must not be missing, because all rows without an id would share a draw; an id is missing")
-    if isinstance(value, Real | Decimal):
-        if not isinstance(value, Integral) and not math.isfinite(value):
+    if isinstance(value, float | Decimal):
+        if not math.isfinite(value):
             raise BadId("ids must be finite; got an infinite id")
-        is_whole = isinstance(value, Integral) or value == int(value)
-        return b"number " + (str(int(value)) if is_whole else repr(float(value))).encode()
+        return b"number " + (str(int(value)) if value == int(value) else repr(float(value))).encode()
     raise BadId(
         f"ids must be numbers, texts or bytes (convert others to texts); got an id of type {type(value).__name__}"
     )

@@ -33,7 +33,7 @@ from counterpoise.solvers.group_shares import GroupShares, ShareCurve, choose_sh
 _ABSENT = 1e-9  # of the batch: what a group weighs that has no row in it, so that goals on it still have a meaning
 _SLIGHT = 1e-6  # of its size: a sum that a group without rows in the batch changes by less does not depend on it
 _MOST_GOALS = 8  # of which each is left out in turn, to find fewer that conflict
-_ROUNDING, _DIGITS = 1e-6, 9  # of a row; decimals of an amount that are not rounding
+_ROUNDING = 1e-6  # of a row
 _MOST_TRIES = 14  # numbers beyond the nearest total, by doubling steps: at the nearest one all goals leave one choice
 
 TieNumbers = Callable[[IntArray], FloatArray]  # of some rows of the batch: equal for rows that cannot be told apart
