@@ -145,10 +145,6 @@ WRONG = [
     (lambda: fit("conditional_disparity(job=1, by=sex, within=town) + 1 <= 2"), "is the worst of several rates"),
     (lambda: fit("conditional_disparity(sex=F, by=sex, within=job) <= 0.1"), "no row, because sex was 'F' already"),
     (lambda: fit("conditional_disparity(recall, by=sex, within=job) <= 0.1"), "recall"),
-    (
-        lambda: cp.explore(fit(n_strata=1, confidence=None)),
-        r"is a search\. Call rebalance\(goals=\.\.\.\) first, and bound max_d",
-    ),
 ]
 
 
