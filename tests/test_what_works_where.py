@@ -379,7 +379,7 @@ def test_no_rule_that_meets_the_goals_errs_less_than_the_chosen_one_nor_than_a_m
     chosen = [rule.thresholds[f"sex={sex}"] for sex in "FM"]
     levels = np.unique(score)
     near = [np.searchsorted(levels, threshold) + np.arange(-6, 6) for threshold in chosen]
-    for _ in range(200):
+    for _ in range(100):
         cuts = [
             levels[rng.choice(places) % levels.size] if rng.random() < 0.8 else rng.choice(levels) for places in near
         ]
@@ -390,7 +390,8 @@ def test_no_rule_that_meets_the_goals_errs_less_than_the_chosen_one_nor_than_a_m
 
         others = {data: decide(one, SEX[: len(one)]) for data, one in of_datasets.items()}
         rows = known._replace(shares=decide(score, SEX), of_datasets=others)
-        values = case.values(rows)
+        with np.errstate(invalid="ignore"):  # a precision of nobody
+            values = case.values(rows)
         if all(
             value <= one.bound if one.goal.sense == "<=" else value >= one.bound
             for value, one in zip(values, goals, strict=True)

@@ -197,12 +197,12 @@ def chosen(rooms: Iterable[str], count: int, seed: int) -> list[Mutant]:
     def digest(mutant: Mutant) -> str:
         return hashlib.sha256("\n".join((str(seed), *mutant.key)).encode()).hexdigest()
 
-    mutants = []
+    ranked = []
     for room in rooms:
         paths = sorted((ROOT / "src" / "counterpoise" / room).rglob("*.py"))
         of_room = sorted((mutant for path in paths for mutant in Writer(path).mutants), key=digest)
-        mutants += of_room[: round(count / len(ROOMS))]
-    return sorted(mutants, key=digest)
+        ranked += list(enumerate(of_room[: round(count / len(ROOMS))]))
+    return [mutant for _, mutant in sorted(ranked, key=lambda pair: pair[0])]  # a run that ends early has some of each
 
 
 class Recorder:
