@@ -162,7 +162,8 @@ class Load:
         features = part[X]
         if isinstance(features, tuple):
             columns = None if self.features is None else list(dict.fromkeys([*self.features, *self.names]))
-            features = read_parquet(*features, columns)
+            path, group = features
+            features = read_parquet(path, group, columns)
         if self.columns is not None and self.features is None:  # which else are looked for one by one
             got = tuple(map(str, features.columns))
             if sorted(self.columns) != sorted(got):

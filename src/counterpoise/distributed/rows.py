@@ -68,9 +68,10 @@ def facts_of(part: Part, n_sampled: int) -> Facts:
     numbers, values = code_cells(part, labels)
     masses = np.bincount(numbers, weights, len(values)), np.bincount(numbers, minlength=len(values))
     cells = dict(zip(values, zip(*(one.tolist() for one in masses), strict=True), strict=True))
-    places = np.unique(np.linspace(0, len(features) - 1, n_sampled).round().astype(int)) if len(features) else []
+    n_taken = min(n_sampled, len(features))
+    places = np.unique(np.linspace(0, len(features) - 1, n_taken).round().astype(np.int64))
     sums = float(weights.sum()), bool((weights == 1).all()), part.get(BASELINE) is not None
-    columns, sample = tuple(part.get(COLUMNS) or ()), take_rows(features, np.asarray(places, dtype=np.int64))
+    columns, sample = tuple(part.get(COLUMNS) or ()), take_rows(features, places)
     return Facts(len(features), int(features.shape[1]), names, columns, np.unique(labels), *sums, cells, sample)
 
 
@@ -250,7 +251,8 @@ class CountedAnswers(NamedTuple):
         _, firsts, numbers = np.unique(numbers, return_index=True, return_inverse=True)
         sums = [np.bincount(numbers, weights, firsts.size) for weights in (self.mass, self.n_rows)]
         order = np.lexsort([*self.codes[firsts].T[::-1], self.cells[firsts]])
-        return CountedAnswers(self.cells[firsts][order], self.codes[firsts][order], *(one[order] for one in sums))
+        mass, n_rows = (np.asarray(one[order], dtype=np.float64) for one in sums)
+        return CountedAnswers(self.cells[firsts][order], self.codes[firsts][order], mass, n_rows)
 
 
 _MOST_KINDS = 4_000_000  # of rows that are counted together
