@@ -172,7 +172,7 @@ class Program(NamedTuple):
         explained = InfeasibleGoals(members, np.nan, proven=error.proven and proof is not None)
         with advice():
             explained = self.family.explain(self, error)
-        return explained  # noqa: RET504 - where time is spent, the first one
+        return explained  # type: ignore[no-any-return]  # noqa: RET504 - where time is spent, the first one
 
 
 def solve_master(

@@ -133,8 +133,6 @@ def _at_prices(program: Program, tier: Tier, best: TierRule, multipliers: FloatA
 
 def _moved(rule: TierRule, shape: tuple[int, int, int], moves: Sequence[float]) -> Iterator[TierRule]:
     """Yield a rule with the benefit of one answer, or of one answer in one group, moved up and down."""
-    if not isinstance(rule, TierRule):
-        return
     size = float(np.abs(rule.benefits).max(initial=0.0)) or 1.0
     groups = [slice(None)] if shape[0] == 1 else [slice(None), *range(shape[0])]
     for group, answer, move in product(groups, range(shape[2]), moves):
