@@ -159,6 +159,9 @@ def problems(number: int) -> None:
         n_groups, n_rows = int(rng.integers(1, 5)), int(rng.choice([300, 1000, 3000]))
         scores, y, groups = population(n_rows, n_groups, seed)
         scores = np.round(scores, int(rng.choice([1, 2, 9])))
+        if np.unique([groups, y], axis=1).shape[1] < 2 * n_groups:
+            print(f"{seed} {n_rows} {n_groups} | a group without a class has no rates", flush=True)
+            continue
         goals = [f"recall >= {rng.uniform(0.3, 0.9):.2f}"]
         if rng.random() < 0.5:
             goals.append(f"selection_rate <= {rng.uniform(0.15, 0.7):.2f}")
