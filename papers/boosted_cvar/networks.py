@@ -14,6 +14,7 @@ import functools
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -48,8 +49,12 @@ def run_all(runs: Sequence[Run], where: Where, limit: Limit, say: Say) -> list[K
         name = f"{run.plan.name}, seed {run.seed}" + ("" if run.alpha is None else f", alpha {run.alpha:g}")
         images, learner = where.images(run.plan.dataset, run.seed), run.plan.make_learner(where.device)
         boosting = Boosting(run, images, learner, where.state)
-        kept.append(boosting.go_on(limit, output=where.output, say=lambda line, name=name: say(f"{name}: {line}")))
+        kept.append(boosting.go_on(limit, output=where.output, say=partial(_say_of, name, say)))
     return kept
+
+
+def _say_of(name: str, say: Say, line: str) -> None:
+    say(f"{name}: {line}")
 
 
 def reproduce(

@@ -3,18 +3,18 @@
 import pytest
 
 from counterpoise._base import budget
-from counterpoise._base.budget import Budget, OutOfTime, advice, check_budget, choosing, is_advice_cut, within
+from counterpoise._base.budget import OutOfTime, TimeLimit, advice, check_budget, choosing, is_advice_cut, within
 
 
 def test_work_beyond_a_budget_ends_and_work_after_it_goes_on():
-    with pytest.raises(OutOfTime), within(Budget(0.0)):
+    with pytest.raises(OutOfTime), within(TimeLimit(0.0)):
         check_budget()
     check_budget()
 
 
 def test_a_budget_that_is_cancelled_ends_what_is_inside_of_others():
-    outer = Budget()
-    with within(outer), within(Budget()):
+    outer = TimeLimit()
+    with within(outer), within(TimeLimit()):
         check_budget()
         outer.cancel()
         with pytest.raises(OutOfTime):
@@ -36,7 +36,7 @@ def test_advice_keeps_what_was_found_in_time(monkeypatch):
 
 
 def test_advice_does_not_survive_a_cancellation():
-    outer, goes_on = Budget(), False
+    outer, goes_on = TimeLimit(), False
 
     def advise():
         with advice():

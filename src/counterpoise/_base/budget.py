@@ -21,7 +21,7 @@ class OutOfTime(Exception):  # noqa: N818 - named for what is the case
     """The time of a budget is spent, or its work was cancelled."""
 
 
-class Budget:
+class TimeLimit:
     """A time limit, which another thread may end early."""
 
     def __init__(self, seconds: float = math.inf) -> None:
@@ -43,10 +43,10 @@ class _Choice:
 
     def __init__(self) -> None:
         self.started = time.monotonic()
-        self.advice: Budget | None = None
+        self.advice: TimeLimit | None = None
 
 
-_budgets: ContextVar[tuple[Budget, ...]] = ContextVar("counterpoise_budgets", default=())
+_budgets: ContextVar[tuple[TimeLimit, ...]] = ContextVar("counterpoise_budgets", default=())
 _choice: ContextVar[_Choice | None] = ContextVar("counterpoise_choice", default=None)
 
 
@@ -57,7 +57,7 @@ def check_budget() -> None:
 
 
 @contextmanager
-def within(budget: Budget) -> Iterator[None]:
+def within(budget: TimeLimit) -> Iterator[None]:
     """Limit the work inside to a budget and those of the contexts around; threads begun inside do not inherit it."""
     with set_within(_budgets, (*_budgets.get(), budget)):
         yield
@@ -79,7 +79,7 @@ def advice() -> Iterator[None]:
     choice = _choice.get() or _Choice()
     if choice.advice is None:
         elapsed = time.monotonic() - choice.started
-        choice.advice = Budget(elapsed + ADVICE_SECONDS)
+        choice.advice = TimeLimit(elapsed + ADVICE_SECONDS)
         progress_callback()(RunProgress(0, 0, ADVISING, elapsed, 0.0))
     try:
         with set_within(_choice, choice), within(choice.advice):

@@ -267,7 +267,8 @@ def count_answers(part: Part, cells: Cells, members: Sequence[Any]) -> CountedAn
 
 def join_answers(parts: Sequence[CountedAnswers]) -> CountedAnswers:
     """Return the counted rows of all partitions."""
-    counted = CountedAnswers(*(np.concatenate(one) for one in zip(*parts, strict=True))).merge()
+    columns: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    counted = CountedAnswers(*columns).merge()
     if len(counted.mass) > _MOST_KINDS:
         raise ValueError(
             f"The groups and the answers of the models divide the rows into {len(counted.mass)} different kinds, more "

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterpoise import persist
-from counterpoise._base.budget import Budget, OutOfTime, check_budget, within
+from counterpoise._base.budget import OutOfTime, TimeLimit, check_budget, within
 from counterpoise._base.text import load_json, short
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.disclosure import amounts_of, values_of
@@ -114,7 +114,7 @@ class Job:
 
     def __init__(self, steps: Steps, send: Send, later: "Worker | None" = None) -> None:
         self.steps, self.send, self.later = steps, send, later
-        self.budget, self.is_done = Budget(), False
+        self.budget, self.is_done = TimeLimit(), False
 
     def cancel(self) -> None:
         """End the present step soon, take no further one, and send nothing."""

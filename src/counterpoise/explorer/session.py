@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.budget import Budget, OutOfTime, advice, check_budget, choosing, is_advice_cut, within
+from counterpoise._base.budget import OutOfTime, TimeLimit, advice, check_budget, choosing, is_advice_cut, within
 from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, UNREADABLE, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.margins import describe_margins, tightened
@@ -306,7 +306,7 @@ class Session:
         if last is None or (last.setting.defer is None) != (setting.defer is None):
             return self.solve(setting, DRAGGED, kept)
         try:
-            with within(Budget(_FIRST_SECONDS)):
+            with within(TimeLimit(_FIRST_SECONDS)):
                 return self.solve(setting, DRAGGED, kept)
         except OutOfTime:
             check_budget()  # of those around: it was cancelled

@@ -188,7 +188,8 @@ class RowCells:
         effective = np.array([self.effective_of(of == kind, measure) for kind in range(self.n_kinds)])
         # sums of few large amounts are skewed
         skew = (1.0 + (1.0 - self.evenness(measure)) / np.sqrt(np.maximum(effective, 1.0))) ** 2
-        return self.sums(sizes, n_cells) * (totals / np.maximum(effective, _TINY) * skew)
+        scales: FloatArray = totals / np.maximum(effective, _TINY) * skew
+        return self.sums(sizes, n_cells) * scales
 
 
 RowSums = dict[tuple[str, str | None, float], FloatArray]  # by dataset and measure

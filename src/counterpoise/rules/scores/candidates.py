@@ -95,8 +95,8 @@ def find_candidates(
     for _ in range(2):  # all over, and then near the rules of little cost and risk
         check_budget()
         rules = _candidates(ranked, _thinned(ranked, edges, plain), limits, losses, plain)
-        moved = ranked.as_decided(rules)
-        moved = None if moved is rules else as_rules(ranked, moved)
+        decided = ranked.as_decided(rules)
+        moved = None if decided is rules else as_rules(ranked, decided)
         table = margins.table(as_rules(ranked, rules), smooth.of(rules).max(axis=0), moved)
         if confidence is not None:
             most = most_cost(margins, constant, margins.rank(table))
