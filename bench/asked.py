@@ -46,7 +46,7 @@ ERRORS = (
     *("fitt goals.toml", "fit goals.toml --unknown 3", "fit nothing.toml", "fit syntax.toml", "fit key.toml"),
     *("fit metric.toml", "fit goal.toml", "fit no_data.toml", "goals recal>=1", "init nothing.csv --target y"),
     *("audit nothing table.csv", "predict nothing table.csv -o p.csv", "explain nothing table.csv"),
-    *("rebalance nothing -o new", "monitor nothing table.csv", "explore nothing", "report nothing"),
+    *("fit --from nothing -o new", "monitor nothing table.csv", "explore nothing", "report nothing"),
     *("report nothing none", "alternatives nothing", "report nothing --pack new.zip", "plan goals.toml"),
     *("apply nothing.json nothing.csv --ids x -o d.csv", "data fetch nothing"),
     *("choose nothing.csv --target y --score x --goal recall>=0.8 -o r.json",),

@@ -109,7 +109,7 @@ def test_permutation_importance_of_probabilities_finds_the_feature_that_decides(
 
 
 COMMANDS = [
-    *("demo", "init", "fit", "predict", "rebalance", "audit", "choose", "apply", "explore"),
+    *("demo", "init", "fit", "predict", "audit", "choose", "apply", "explore"),
     *("report", "goals", "data", "plan"),
 ]
 

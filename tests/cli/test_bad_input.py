@@ -160,18 +160,18 @@ CASES = {
     "audit on changed data": Case("audit run", "have changed", table(lambda frame: frame.iloc[:-1])),
     "audit without the data": Case("audit run", "There is no data file tumours.csv", gone("tumours.csv")),
     # another mixture
-    "rebalance with alpha 0": Case("rebalance run -o new --alpha 0", "alpha must lie in (0, 1]"),
-    "rebalance with a word for alpha": Case("rebalance run -o new --alpha much", "--alpha"),
-    "rebalance into the run itself": Case("rebalance run -o run --alpha 0.5", "holds a run with other settings"),
-    "rebalance without the data": Case("rebalance run -o new", "There is no data file", gone("tumours.csv")),
-    "rebalance to an unknown dataset": Case(
-        ["rebalance", "run", "-o", "new", "--goal", "recall(mail) >= 0.1"], "Unknown dataset 'mail'"
+    "fit --from with alpha 0": Case("fit --from run -o new --alpha 0", "alpha must lie in (0, 1]"),
+    "fit --from with a word for alpha": Case("fit --from run -o new --alpha much", "--alpha"),
+    "fit --from into the run itself": Case("fit --from run -o run --alpha 0.5", "holds a run with other settings"),
+    "fit --from without the data": Case("fit --from run -o new", "There is no data file", gone("tumours.csv")),
+    "fit --from to an unknown dataset": Case(
+        ["fit", "--from", "run", "-o", "new", "--goal", "recall(mail) >= 0.1"], "Unknown dataset 'mail'"
     ),
-    "rebalance to an unknown group": Case(
-        ["rebalance", "run", "-o", "new", "--goal", "recall(size=huge) >= 0.1"], "huge"
+    "fit --from to an unknown group": Case(
+        ["fit", "--from", "run", "-o", "new", "--goal", "recall(size=huge) >= 0.1"], "huge"
     ),
-    "rebalance to the impossible": Case(
-        ["rebalance", "run", "-o", "new", "--goal", "recall >= 0.9", "--goal", "positive_rate <= 0.1"],
+    "fit --from to the impossible": Case(
+        ["fit", "--from", "run", "-o", "new", "--goal", "recall >= 0.9", "--goal", "positive_rate <= 0.1"],
         "cannot hold",
         code=1,
     ),
@@ -181,7 +181,7 @@ CASES = {
     "full disk in init": Case("init tumours.csv --target diagnosis -o new.toml", "No space left", full),
     "full disk in fit": Case(FIT, "No space left", full),
     "full disk in predict": Case(PREDICT, "said.csv cannot be written: No space left", full),
-    "full disk in rebalance": Case("rebalance run -o new --alpha 0.5", "No space left", full),
+    "full disk in rebalance": Case("fit --from run -o new --alpha 0.5", "No space left", full),
     "full disk in report": Case("report run", "report.html cannot be written: No space left", full),
     "read-only place for init": Case("init tumours.csv --target diagnosis -o new.toml", "Permission denied", read_only),
     "read-only place for fit": Case(FIT, "Permission denied", read_only),

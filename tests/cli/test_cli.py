@@ -14,7 +14,7 @@ from counterpoise.cli.commands import app
 from counterpoise.cli.printing import Shown
 
 COMMANDS = (
-    *("demo", "init", "fit", "predict", "rebalance", "audit", "report", "explore"),
+    *("demo", "init", "fit", "predict", "audit", "report", "explore"),
     "warm-up",
     "explain",
     *("data", "data list", "data fetch"),
@@ -45,9 +45,13 @@ def test_help_of_every_command_explains_every_option(command, capsys):
     ("arguments", "words"),
     [
         (["fitt", "goals.toml"], "Did you mean fit"),
-        (["fit"], "requires an argument"),
+        (["fit"], "fit needs a goals file, or --from RUN"),
+        (["fit", "goals.toml", "--alpha", "0.2"], "--alpha is for fit --from RUN."),
+        (["fit", "goals.toml", "--no-proof"], "--proof is for fit --from RUN."),
+        (["fit", "goals.toml", "--from", "run", "-o", "new"], "and no goals file"),
+        (["fit", "--from", "run"], "--from needs --output"),
         (["fit", "goals.toml", "--strickt"], "Did you mean --strict"),
-        (["rebalance", "run", "-o", "new", "--alpha", "much"], "--alpha"),
+        (["fit", "--from", "run", "-o", "new", "--alpha", "much"], "--alpha"),
         (["data", "fetch", "addult"], "name must be one of"),
         (["predict", "run", "data.csv"], "--output"),
     ],
@@ -62,7 +66,7 @@ def test_a_slip_in_the_command_is_one_sentence_and_exit_code_2(arguments, words,
 
 @pytest.mark.parametrize(
     ("command", "now"),
-    [("certify", "audit RUN"), ("evaluate", "audit RUN DATA"), ("pack", "report RUN --pack FILE.zip")],
+    [("certify", "audit RUN"), ("rebalance", "fit --from RUN"), ("pack", "report RUN --pack FILE.zip")],
 )
 def test_the_error_for_a_command_of_before_says_what_it_is_now(command, now, capsys):
     assert main([command, "run"]) == 2
@@ -89,7 +93,7 @@ def test_shell_completion_installs(shell, tmp_path, capsys, monkeypatch):
     assert main(["--install-completion", "--shell", shell, "--output", str(script)]) == 0
     text = script.read_text()
     assert "counterpoise" in text
-    assert "rebalance" in text
+    assert "alternatives" in text
     assert capsys.readouterr().out
 
 

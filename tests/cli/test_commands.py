@@ -88,7 +88,7 @@ def test_strict_gives_1_where_a_goal_is_not_shown_to_hold(here, capsys):
     assert answer(capsys, "audit", "run", *hard)["holds"] is False
     assert answer(capsys, "audit", "run", *hard, "--strict", code=1)["goals"][0]["verdict"] != "holds"
     assert answer(capsys, "audit", "run", "--goal", "recall >= 0.1", "--strict")["holds"] is True
-    said(capsys, "rebalance", "run", "-o", "other", "--goal", "error_rate <= 0.06", "--strict", code=1)
+    said(capsys, "fit", "--from", "run", "-o", "other", "--goal", "error_rate <= 0.06", "--strict", code=1)
     assert (here / "other" / "done.json").is_file()
     said(capsys, "fit", "goals.toml", "-o", "run", "--strict", "--quiet")
     frame = pd.read_csv(here / "tumours.csv")
@@ -204,12 +204,12 @@ def test_predict_takes_columns_in_any_order_and_ignores_others(here, capsys):
 def test_rebalance_trains_nothing_and_can_be_repeated_from_its_report(here, capsys):
     written = []
     with watch_changes(lambda _what, path: written.append(path.name)):
-        found = answer(capsys, "rebalance", "run", "-o", "other", "--alpha", "0.5", "--goal", "recall >= 0.8")
+        found = answer(capsys, "fit", "--from", "run", "-o", "other", "--alpha", "0.5", "--goal", "recall >= 0.8")
     assert "model.cp" in written
     assert not [name for name in written if name.startswith("round-")]  # which every trained model leaves
     assert (found["alpha"], found["goals"][0]["goal"]) == (0.5, "recall >= 0.8")
     (command,) = open_run(here / "other").result().commands
-    assert command == "counterpoise rebalance run --output other --alpha 0.5 --goal 'recall >= 0.8'"
+    assert command == "counterpoise fit --from run --output other --alpha 0.5 --goal 'recall >= 0.8'"
     assert (here / "other" / "report.html").is_file()
 
 

@@ -156,10 +156,10 @@ CASES = {
     ),
     "report of a result in lists": Case("report run", "it is not valid JSON", written("run/result.json", DEEP)),
     "goals of a run of a terabyte": Case(
-        "rebalance run --alpha 0.3 -o new", "may have at most 1048576", huge("run/goals.toml")
+        "fit --from run --alpha 0.3 -o new", "may have at most 1048576", huge("run/goals.toml")
     ),
     "goals of a run that are no text": Case(
-        "rebalance run --alpha 0.3 -o new", "must be UTF-8 text", written("run/goals.toml", b"\xff")
+        "fit --from run --alpha 0.3 -o new", "must be UTF-8 text", written("run/goals.toml", b"\xff")
     ),
     "report of a terabyte": Case("report run", "run/result.json cannot be read", huge("run/result.json")),
     "a result with one long value": Case(

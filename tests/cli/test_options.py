@@ -67,7 +67,7 @@ NOTHING = dict.fromkeys(
     ],
 )
 def test_rebalance(asked, options, named):
-    given, kept = asked("rebalance_run", ["rebalance", "run", "-o", "new", *options])
+    given, kept = asked("rebalance_run", ["fit", "--from", "run", "-o", "new", *options])
     assert given == ["run"]
     assert kept == {**NOTHING, **named, "output": Path("new")}
 
@@ -98,7 +98,7 @@ def test_a_rebalanced_run_names_the_command_that_makes_it_again(asked, options, 
         assert named.pop("output") == Path("new")
         return changed(settings, **{name: value for name, value in named.items() if value is not None})
 
-    changes = changes_of(["rebalance", "run", "-o", "new", *shlex.split(options)])
+    changes = changes_of(["fit", "--from", "run", "-o", "new", *shlex.split(options)])
     made = settings.model_copy(update=changes)
     command = command_for(SimpleNamespace(folder=Path("run"), settings=settings), made, changes, Path("new"))
     assert all(shlex.quote(goal) in command for goal in shlex.split(options) if "=" in goal)  # in their own words

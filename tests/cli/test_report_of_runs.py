@@ -17,7 +17,7 @@ def runs(here):
     """Return the names of a run and of another choice of its models, and of a table with decisions."""
     goals = ["recall >= 0.5", "recall >= 0.9"]
     words = [word for goal in goals for word in ("--goal", goal)]
-    assert main(["rebalance", "run", "-o", "other", *words, "--quiet"]) == 0
+    assert main(["fit", "--from", "run", "-o", "other", *words, "--quiet"]) == 0
     frame = pd.read_csv(here / "tumours.csv")
     rng = np.random.default_rng(0)
     said = np.where(rng.random(len(frame)) < 0.1, "malignant", frame["diagnosis"])

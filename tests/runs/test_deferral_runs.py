@@ -154,7 +154,7 @@ def test_an_audit_knows_who_is_deferred(run, folder, held_rows):
 def test_rebalance_takes_another_cost_or_none(run, tmp_path):
     dear = rebalance_run(run, defer_cost=0.9, output=tmp_path / "dear")
     assert one(dear, "defer rate") < one(run, "defer rate")
-    assert dear.result().commands == ["counterpoise rebalance run --output dear --defer-cost 0.9"]
+    assert dear.result().commands == ["counterpoise fit --from run --output dear --defer-cost 0.9"]
     assert open_run(dear.folder).settings.method.parameters["deferral"] == {"cost": 0.9}
     never = rebalance_run(dear, defer_cost="never", goals=["recall >= 0.4"], output=tmp_path / "never")
     assert "deferral" not in never.settings.method.parameters

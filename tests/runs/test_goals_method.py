@@ -224,11 +224,11 @@ def tail(run, tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_command_of_a_run_chosen_anew_says_all_that_was_asked(run, tail, tmp_path):
-    told = ["counterpoise rebalance run --output tail --alpha 0.5 --budget 0.005 --decision sticky"]
+    told = ["counterpoise fit --from run --output tail --alpha 0.5 --budget 0.005 --decision sticky"]
     assert tail.result().commands == told
     other = tmp_path / "other"
-    assert main(["rebalance", str(run.folder), "-o", str(other), "--by", "", "--budget", "0.25", "--quiet"]) == 0
-    assert open_run(other).result().commands == ["counterpoise rebalance run --output other --budget 0.25 --by ''"]
+    assert main(["fit", "--from", str(run.folder), "-o", str(other), "--by", "", "--budget", "0.25", "--quiet"]) == 0
+    assert open_run(other).result().commands == ["counterpoise fit --from run --output other --budget 0.25 --by ''"]
     assert open_run(other).model().groups_.by == ()
 
 

@@ -243,7 +243,7 @@ def test_the_page_says_first_that_a_change_was_noticed(run, batch, tmp_path):
 @pytest.mark.slow
 def test_a_run_without_goals_says_what_to_do(run, batch, tmp_path):
     free = rebalance_run(run, goals=(), output=tmp_path / "free")
-    with pytest.raises(ValueError, match=r"A monitor needs at least one goal.*counterpoise rebalance free --goal"):
+    with pytest.raises(ValueError, match=r"A monitor needs at least one goal.*counterpoise fit --from free --goal"):
         monitor_run(free, batch())
 
 

@@ -78,13 +78,13 @@ def test_a_run_is_rebalanced_for_another_objective_and_back_for_a_tail(fit, caps
     """What was minimised is in the model, the settings, the summary and the command that makes it again."""
     _, folder = fit("EmpiricalLikelihood('calibrated')")
     other, tail = folder.with_name("other"), folder.with_name("tail")
-    assert main(["rebalance", str(folder), "-o", str(other), "--objective", "0.5 * Mean() + 0.5 * CVaR(0.1)"]) == 0
+    assert main(["fit", "--from", str(folder), "-o", str(other), "--objective", "0.5 * Mean() + 0.5 * CVaR(0.1)"]) == 0
     said = capsys.readouterr().out
     run = open_run(other)
     assert run.model()[-1].objective_ == 0.5 * Mean() + 0.5 * CVaR(0.1)
     assert run.settings.method.parameters["objective"] == "0.5 * Mean() + 0.5 * CVaR(alpha=0.1)"
     assert f"minimised: 0.5 * Mean() + 0.5 * CVaR(alpha=0.1), {run.summary().value:.4f}" in said
-    assert main(["rebalance", str(other), "-o", str(tail), "--alpha", "0.4", "--quiet"]) == 0
+    assert main(["fit", "--from", str(other), "-o", str(tail), "--alpha", "0.4", "--quiet"]) == 0
     run = open_run(tail)
     assert run.model()[-1].objective_ == CVaR(0.4)
     assert "objective" not in run.settings.method.parameters

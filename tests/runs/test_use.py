@@ -146,7 +146,7 @@ def test_an_audit_is_of_the_runs_own_test_rows_or_others(run, loans_folder):
 def test_an_audit_without_goals_has_the_losses_and_says_how_to_set_goals(run):
     found = audit_run(run, goals=())
     assert found.summary.error == run.summary().error
-    assert str(found).endswith("no goals are set: write them in the goals file, or pass them to rebalance")
+    assert str(found).endswith("no goals are set: write them in the goals file, or pass them to fit --from RUN")
 
 
 def test_rebalance_changes_the_mixture_and_trains_nothing(run, tmp_path):

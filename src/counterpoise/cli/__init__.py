@@ -16,13 +16,13 @@ from typing import Any
 from counterpoise.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, NO_READER, NOT_MET, OVERVIEW
 
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
-_IMPORT, _GOAL = "--import", "--goal"
+_IMPORT, _GOAL, _FROM = "--import", "--goal", "--from"
 _LONGEST = 10_000  # characters: a name in a hostile file may have a million
 _INSTALL = "pip install"
-_TAKES_OPTIONS = "rebalance", "choose"  # commands that take goals and their settings as options, not as a file
 _NOW = {  # what has become of the commands of 0.2
     "certify": "audit RUN",
     "evaluate": "audit RUN DATA",
+    "rebalance": "fit --from RUN",
     "compare": "report RUN RUN",
     "pack": "report RUN --pack FILE.zip",
 }
@@ -107,7 +107,7 @@ def _without_imports(tokens: list[str]) -> list[str]:
 
 def _refuse(error: Exception, words: Sequence[str]) -> int:
     """Say what was wrong in one paragraph, with lines to copy where there is a way out, and return the exit code."""
-    has_options = _command(words) in _TAKES_OPTIONS or bool(_goals_in(words))
+    has_options = bool(_goals_in(words)) or any(word.split("=")[0] == _FROM for word in words)  # else a file has them
     said = _without_python(sentence(error), has_options=has_options)
     message, goals = f"counterpoise: {said}\n", sys.modules.get("counterpoise.goals")  # heavy: it may wait
     if goals is None or not isinstance(error, goals.InfeasibleGoals):

@@ -92,12 +92,23 @@ def init(
     shown.answer(text, {"goals_file": output, "guesses": [one._asdict() for one in made.guesses]})
 
 
-@command
+@app.command(usage="Usage: counterpoise fit [OPTIONS] GOALS | --from RUN --output NEW")
+@flowing
 def fit(
-    goals: Path,
+    goals: Path | None = None,
     /,
     *,
+    from_: Annotated[Path | None, Parameter(name="--from")] = None,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    alpha: float | None = None,
+    objective: str | None = None,
+    goal: Annotated[list[str] | None, Parameter(negative="")] = None,
+    budget: float | None = None,
+    by: Annotated[list[str] | None, Parameter(negative="")] = None,
+    defer_cost: float | Literal["never"] | None = None,
+    decision: Literal["fixed", "sticky"] | None = None,
+    confidence: float | Literal["none"] | None = None,
+    proof: bool | None = None,
     strict: Annotated[bool, Flag] = False,
     shown: Out = PRINTED,
 ) -> int:
@@ -106,15 +117,51 @@ def fit(
     The result is a run folder: the goals file as read, the model, a table of results, the report. If a run was
     stopped (Ctrl-C, a crash), the same command resumes it; a finished run is left as it is.
 
+    With --from: choose again among the models of a run, for other goals, another tail or objective. Nothing is trained.
+
     Parameters
     ----------
     goals
         The goals file (TOML); `counterpoise init` writes one.
+    from_
+        In place of a goals file: a run folder whose method mixes models. The options from --alpha to --proof say what
+        is other than there.
     output
         The run folder. Default: the one that the goals file names, else the file's name without its ending.
+    alpha
+        The worst-off fraction that counts.
+    objective
+        What to minimise instead, such as "KL(0.1)" or "false_positive_rate", or maximise, such as "f1_score".
+    goal
+        A goal as text, such as "recall >= 0.9"; give the option once for each. They replace those of the run.
+    budget
+        The most that the error may be above the least possible under the goals, where alpha is below 1; 1 for no limit.
+    by
+        A column that rules of scores may use; give the option once for each, or "" for none.
+    defer_cost
+        Another loss of a row that is left to a person, from 0 to 1, or "never".
+    decision
+        "fixed": one rule without draws. "sticky": a mixture of rules, one drawn for each person, which a tail (an alpha
+        below 1) needs.
+    confidence
+        With which all goals hold together on new rows, or "none" for no margins.
+    proof
+        Whether exact tests prove that, on a part of the rows which the choice does not use.
     strict
         Exit with code 1 unless every goal is shown to hold on the test rows.
     """
+    changes: dict[str, Any] = {"alpha": alpha, "objective": objective, "goal": goal, "budget": budget, "by": by}
+    changes |= {"defer_cost": defer_cost, "decision": decision, "confidence": confidence, "proof": proof}
+    if from_ is not None:
+        if goals is not None or output is None:
+            raise ValueError("--from needs --output with the new run folder, and no goals file.")
+        opened = shown.open_run("fit", from_, goal)
+        changes |= {"goals": changes.pop("goal"), "by": None if by is None else [name for name in by if name]}
+        chosen = runs.rebalance_run(opened, **changes, output=output, on_event=shown.say)
+        return _show_run(chosen, shown, strict=strict)
+    if goals is None:
+        raise ValueError("fit needs a goals file, or --from RUN. counterpoise init writes a goals file.")
+    tables.refuse_options(changes, "{option} is for fit --from RUN. Write it into the goals file.")
     from counterpoise.runs.goals_file import check_goals_file  # noqa: PLC0415
 
     check_goals_file(goals)
@@ -246,64 +293,6 @@ def _explain_batch(
     with csv.reading():
         reasons = runs.reasons_of_run(opened, data, **options)
     shown.answer(f"{reasons}{write_csv(reasons, output)}", reasons.as_dict() | {"output": output})
-
-
-@command
-def rebalance(
-    run: Path,
-    /,
-    *,
-    output: Annotated[Path, Parameter(name=("--output", "-o"))],
-    alpha: float | None = None,
-    objective: str | None = None,
-    goal: Annotated[list[str] | None, Parameter(negative="")] = None,
-    budget: float | None = None,
-    by: Annotated[list[str] | None, Parameter(negative="")] = None,
-    defer_cost: float | Literal["never"] | None = None,
-    decision: Literal["fixed", "sticky"] | None = None,
-    confidence: float | Literal["none"] | None = None,
-    proof: bool | None = None,
-    strict: Annotated[bool, Flag] = False,
-    shown: Out = PRINTED,
-) -> int:
-    """Choose another mixture of a run's models, for another tail, objective or goals, without training.
-
-    Parameters
-    ----------
-    run
-        A run folder whose method mixes models.
-    output
-        The new run folder.
-    alpha
-        The worst-off fraction that counts. Default: as before.
-    objective
-        What to minimise instead, such as "KL(0.1)" or "false_positive_rate", or maximise, such as "f1_score".
-    goal
-        A goal as text, such as "recall >= 0.9"; give the option once for each. They replace those of the run.
-    budget
-        The most that the error may be above the least possible under the goals, where alpha is below 1; 1 for no
-        limit. Default: as before.
-    by
-        A column that rules of scores may use; give the option once for each, or "" for none. Default: as before.
-    defer_cost
-        Another loss of a row that is left to a person, from 0 to 1, or "never". Default: as before.
-    decision
-        "fixed": one rule without draws. "sticky": a mixture of rules, one drawn for each person, which a tail (an alpha
-        below 1) needs. Default: as before.
-    confidence
-        With which all goals hold together on new rows, or "none" for no margins. Default: as before.
-    proof
-        Whether exact tests prove that, on a part of the rows which the choice does not use. Default: as before.
-    strict
-        Exit with code 1 unless every goal is shown to hold on the test rows.
-    """
-    options: dict[str, Any] = {"alpha": alpha, "objective": objective, "goals": goal, "budget": budget}
-    options |= {"defer_cost": defer_cost, "decision": decision, "confidence": confidence}
-    options["proof"] = proof
-    options["by"] = None if by is None else [name for name in by if name]
-    opened = shown.open_run("rebalance", run, goal)
-    chosen = runs.rebalance_run(opened, **options, output=output, on_event=shown.say)
-    return _show_run(chosen, shown, strict=strict)
 
 
 @command

@@ -380,24 +380,24 @@ def audit(
     of_goals: dict[str, Any] = {"target": target, "baseline": baseline, "defer_label": defer_label}
     of_both = {"groups": groups, "weights": weights, "prediction": prediction, "positive": positive, "report": report}
     if table.is_dir() or data is not None:
-        of_tables = {**of_goals, **of_both, "impact": impact, **of_impact, "output": output}
-        _refuse_options(of_tables, f"{{option}} is for tables; {table} is a run, which knows its columns.")
+        of_tables = {**of_goals, **of_both, "impact": impact or None, **of_impact, "output": output}
+        refuse_options(of_tables, f"{{option}} is for tables; {table} is a run, which knows its columns.")
         options: dict[str, Any] = {"confidence": confidence, "goals": goal, "largest_weight": largest_weight}
         options |= {"largest_value": read_limits(largest_value), "drawn": drawn}
         return _audit_run(table, data, options, csv, shown, strict=strict)
     check_data_file(table)
-    _refuse_options({"drawn": drawn}, f"{{option}} is for runs; {table} is a table.")
+    refuse_options({"drawn": drawn or None}, f"{{option}} is for runs; {table} is a table.")
     _check_page(report, table, output)
     if impact:
         of_goals |= {"goal": goal, "largest_value": largest_value}
-        _refuse_options(of_goals, "{option} is not for impact ratios. Run the command again without --impact.")
+        refuse_options(of_goals, "{option} is not for impact ratios. Run the command again without --impact.")
         if strict:
             raise ValueError("--strict is not for impact ratios: no law defines an impact ratio that passes.")
         options = {"positive": positive, "confidence": confidence, **of_impact}
         options |= {"weights": weights, "largest_weight": largest_weight}
         _audit_impact(table, prediction, tuple(groups or ()), options, output, report, csv, shown)
         return DONE
-    _refuse_options(of_impact | {"output": output}, "{option} is for impact ratios. Pass --impact too.")
+    refuse_options(of_impact | {"output": output}, "{option} is for impact ratios. Pass --impact too.")
     if target is None or prediction is None or not goal:
         raise ValueError("An audit of goals needs --target, --prediction and --goal. For impact ratios pass --impact.")
     shown.begin("audit", table, goals=goal)
@@ -418,10 +418,10 @@ def audit(
     return NOT_MET if strict and not table_audit.audit.holds else DONE
 
 
-def _refuse_options(options: dict[str, Any], text: str) -> None:
+def refuse_options(options: dict[str, Any], text: str) -> None:
     """Refuse the options that are given, in a sentence that says what they are for."""
     for name, value in options.items():
-        if value not in (None, False):
+        if value is not None:
             raise ValueError(text.format(option="--" + name.replace("_", "-")))
 
 

@@ -72,6 +72,6 @@ def ways_to_meet(work: Work, model: Any, run_result: RunResult) -> list[str]:
             options = " ".join(f"--by {name}" for name in names)
             sentences.append(
                 f"If decisions may use {' and '.join(names)}, all goals are met on the {judged} rows, with "
-                f"{wrong:.1%} wrong: counterpoise rebalance RUN -o NEW {options}, to be audited on fresh rows."
+                f"{wrong:.1%} wrong: counterpoise fit --from RUN -o NEW {options}, to be audited on fresh rows."
             )
     return sentences

@@ -361,7 +361,7 @@ class Writer:
         if read_json(known).get("fingerprint") != fingerprints.run:
             raise RunFolderError(
                 f"{self.folder} holds a run with other settings or data. Name another folder with output; for another "
-                "alpha or other goals of the same models, counterpoise rebalance trains nothing."
+                "alpha or other goals of the same models, counterpoise fit --from RUN trains nothing."
             )
         return True
 

@@ -259,7 +259,7 @@ def _new_monitor(run: Run) -> tuple[Monitor, tuple[str, ...]]:
         lack = "; ".join(notes) or "the run's goals file has none"
         raise ValueError(
             f"A monitor needs at least one goal, as in recall >= 0.8; {lack}. Make a run that has one, without "
-            f'training: counterpoise rebalance {run.folder.name} --goal "recall >= 0.8" --output NEW.'
+            f'training: counterpoise fit --from {run.folder.name} --goal "recall >= 0.8" --output NEW.'
         )
     return Monitor(watched, **options), tuple(notes)
 

@@ -193,7 +193,7 @@ def write_chosen(
 
 def command_for(run: Run, settings: RunSettings, changes: dict[str, Any], folder: Path) -> str:
     """Return what a user would type to choose this mixture: an option for each change."""
-    words = [*program(), "rebalance", run.folder.name, "--output", folder.name]
+    words = [*program(), "fit", "--from", run.folder.name, "--output", folder.name]
     before, now = run.settings.method.parameters, settings.method.parameters
     if "alpha" in changes:
         words += ["--alpha", repr(settings.alpha)]

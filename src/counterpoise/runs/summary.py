@@ -84,7 +84,7 @@ class RunSummary(NamedTuple):
     def __str__(self) -> str:
         lines = [self.losses_text]
         if not self.goals:
-            lines += ["", "no goals are set: write them in the goals file, or pass them to rebalance"]
+            lines += ["", "no goals are set: write them in the goals file, or pass them to fit --from RUN"]
         if self.goals:
             cells = [("verdict", "estimate", "bound", "goal")]
             for one in self.goals:
