@@ -1,8 +1,6 @@
 """A goals file: read as TOML, checked by pydantic, and rewritten for other goals.
 
-Errors say where, what was expected and what was got. The depth of a text is checked in one pass before it is parsed: a
-parser follows lists in lists by recursion, and visits every beginning of a dotted key, so that a few bytes make an
-overflow, or work that grows with their square. No goals file needs either.
+Errors say where, what was expected and what was got.
 """
 
 import json
@@ -28,19 +26,7 @@ if TYPE_CHECKING:
 _MODEL = re.compile(r"\s*\[\[\s*method\s*\.\s*models\s*\]\]")
 _MODELS = re.compile(r"^[ \t]*+(?:method\.)?models\s*=\s*\[", re.MULTILINE)
 _ENTRY = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
-_DEEPEST = 16  # lists and tables inside one another; a goals file has four
-_MOST_PARTS = 16  # of a dotted key; a goals file has three
-# Strings and comments first, each as a whole: what they hold is no structure. One without its end goes as far as it
-# can, where a parser stops, so that no character is read twice.
-_TOKEN = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"{3,5})?'
-    r"|'''(?:[^']|'(?!''))*+(?:'{3,5})?"
-    r'|"(?:[^"\\\n]|\\.)*+"?'
-    r"|'[^'\n]*+'?"
-    r"|#[^\n]*+"
-    r"|(?P<opens>[\[{])|(?P<closes>[\]}])|(?P<dot>\.)|(?P<ends>[\n,=])",
-    re.DOTALL,
-)
+_MOST_DOTS = 500  # on a line: what a parser does with a dotted key grows with the cube of its parts
 
 
 def line_of_model(text: str, place: int) -> str:
@@ -60,32 +46,6 @@ def line_of_model(text: str, place: int) -> str:
         starts = [] if begin is None else [one.start() for one in _ENTRY.finditer(text, begin.end())]
         headers = [text.count("\n", 0, start) + 1 for start in starts]
     return f" (line {headers[place]})" if place < len(headers) else ""
-
-
-def too_deep(text: str) -> str:
-    r"""Return where a TOML text goes deeper than any goals file, in words; nothing where it does not.
-
-    Examples
-    --------
-    >>> from counterpoise.runs.goals_file import too_deep
-    >>> too_deep("a = 1\nb = " + 20 * "[" + 20 * "]")
-    'line 2: lists and tables must be at most 16 deep'
-    >>> too_deep(".".join(20 * "a") + " = 1")
-    'line 1: a key must have at most 16 parts'
-    >>> too_deep('# ' + 20 * "[" + '\nfiles = ["' + 20 * "a." + '"]')
-    ''
-    """
-    depth = n_dots = 0
-    for token in _TOKEN.finditer(text):
-        kind = token.lastgroup
-        depth += (kind == "opens") - (kind == "closes")
-        n_dots = n_dots + 1 if kind == "dot" else 0 if kind else n_dots
-        if depth > _DEEPEST or n_dots >= _MOST_PARTS:
-            line = text.count("\n", 0, token.start()) + 1
-            if n_dots >= _MOST_PARTS:
-                return f"line {line}: a key must have at most {_MOST_PARTS} parts"
-            return f"line {line}: lists and tables must be at most {_DEEPEST} deep"
-    return ""
 
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -258,16 +218,21 @@ def _settings_of(content: bytes, path: Path) -> RunSettings:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise GoalsFileError(f"{path} must be UTF-8 text; byte {error.start} is not.") from error
-    deep = too_deep(text)
-    if deep:
-        raise GoalsFileError(f"{path}, {deep}.")
+    crowded = next((place for place, line in enumerate(text.splitlines(), 1) if line.count(".") > _MOST_DOTS), None)
+    if crowded is not None:
+        raise GoalsFileError(
+            f"{path}, line {crowded}: a line must have at most {_MOST_DOTS} dots. Write a list over several lines."
+        )
     try:
         content_values: Any = tomllib.loads(text)
+        is_long = _has_long_number(content_values)
     except tomllib.TOMLDecodeError as error:
         raise GoalsFileError(f"{path} must be TOML: {error}.") from error
+    except RecursionError as error:
+        raise GoalsFileError(f"{path} must be TOML: lists and tables are nested too deeply.") from error
     except ValueError:  # of Python, for a number of thousands of digits
-        content_values = 1 << _MOST_BITS
-    if _has_long_number(content_values):
+        is_long = True
+    if is_long:
         raise GoalsFileError(f"{path} must be TOML: a whole number has at most {_MOST_BITS} bits.")
     try:
         return RunSettings.model_validate(content_values)
