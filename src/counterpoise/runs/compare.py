@@ -126,7 +126,7 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
         )
     results = {path: open_run(path).result() for path in paths if path not in tables}
     first = next(iter(results.values()))
-    goals = list(dict.fromkeys(_as_printed(goal.text) for result in results.values() for goal in result.goals))
+    goals = list(dict.fromkeys(goal.text for result in results.values() for goal in result.goals))
     known = {path: _audit_table(path, first, goals, prediction) if path in tables else results[path] for path in paths}
     names = [path.name if path in tables else path.resolve().name for path in paths]
     names = [str(path) for path in paths] if twice_in(names) else names
@@ -153,17 +153,9 @@ def _audit_table(path: Path, run: RunResult, goals: list[str], prediction: str) 
     return audit_table(path, **options, confidence=run.settings.get("audit_confidence")).result
 
 
-def _as_printed(text: str) -> str:
-    """Return the text of a goal as it is printed now: older results name the dataset ``train``."""
-    try:
-        return str(parse_goal(text))
-    except ValueError:  # on a metric that is not registered here
-        return text
-
-
 def _summarize(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
     judged, losses, plain = result.judged, result.losses(), result.losses(FIRST).error
-    known, compared_goals = {_as_printed(goal.text): goal for goal in result.goals}, []
+    known, compared_goals = {goal.text: goal for goal in result.goals}, []
     for text in goals:
         one, cost = SplitStanding(verdict="not asked"), math.nan
         if text in known:
