@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +16,7 @@ from counterpoise._base.progress import bar_of_progress, lines_of_progress
 from counterpoise._base.text import plain_values
 from counterpoise.runs.places import check_data_file, check_run_folder
 
+_DESCRIPTION = re.compile(r"(?:\n {4}\S.*)+")  # of a parameter
 _TABS = {"\\t": "\t", "tab": "\t"}  # as a shell lets them be typed
 
 
@@ -127,12 +129,13 @@ PRINTED = Shown()
 
 
 def flowing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Join the lines of each paragraph of a command's docstring: the terminal's width breaks them, not the source's.
+    """Join the lines of each paragraph and parameter of a command's docstring, which the terminal's width breaks.
 
     Markdown would do the same, but its renderer alone takes longer to import than the rest of ``--help``.
     """
     head, rule, parameters = inspect.cleandoc(function.__doc__ or "").partition("\nParameters\n")
     paragraphs = [" ".join(paragraph.split()) for paragraph in head.split("\n\n")]
+    parameters = _DESCRIPTION.sub(lambda found: "\n    " + " ".join(found[0].split()), parameters)
     function.__doc__ = "\n\n".join(paragraphs) + "\n" + rule + parameters
     return function
 

@@ -343,9 +343,10 @@ def audit(
         The column of sample weights.
     largest_weight
         The most that a row of the population can weigh: needed where weights differ, for intervals and verdicts.
+        Default for a run: what its goals file says.
     largest_value
         The largest amount that a row of the population can have, as 5000 or amount=5000: needed for intervals and
-        verdicts where goals count amounts.
+        verdicts where goals count amounts. Default for a run: as above.
     positive
         The class that goals call positive, or the decision that selects. Default: the second of two.
     confidence
