@@ -413,6 +413,7 @@ def test_a_top_that_is_no_number_of_rows_is_refused(top, error, words):
         model.predict(X, sensitive_features=columns, top=top)
 
 
+@pytest.mark.filterwarnings("ignore::counterpoise.rules.draws.SharedDraws")
 def test_rows_that_nothing_tells_apart_are_refused():
     model, (X, _, columns) = fitted(), people(1000, 1)
     X[:] = [0.3, 1.0]

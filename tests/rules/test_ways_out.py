@@ -163,12 +163,11 @@ def test_bounds_that_bring_their_own_confidence_are_offered_too(decision):
             model.rebalance(goals=[{old: tighter}.get(goal, goal) for goal in goals])
 
 
-@pytest.mark.parametrize("decision", ["fixed", "sticky"])
-def test_bounds_are_offered_beside_goals_that_compare_ratios(decision):
+def test_bounds_are_offered_beside_goals_that_compare_ratios():
     y, scores = weak_scores(600)
     sex = np.random.default_rng(1).choice(["F", "M"], y.size)
     goals = ["max_difference(precision, by=sex) <= 0.02", "recall >= 0.8", "positive_rate <= 0.3"]
-    model = cp.GoalClassifier([scores], cv="prefit", goals=goals, by="sex", decision=decision, confidence=None)
+    model = cp.GoalClassifier([scores], cv="prefit", goals=goals, by="sex", confidence=None)
     with pytest.raises(InfeasibleGoals) as caught:
         model.fit(np.zeros((y.size, 1)), y, sensitive_features={"sex": sex})
     assert 0 < caught.value.least_violation < 1

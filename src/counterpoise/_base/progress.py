@@ -230,7 +230,7 @@ def show_progress() -> Iterator[None]:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> with cp.show_progress():  # doctest: +ELLIPSIS
     ...     model = cp.GoalClassifier(GaussianNB(), goals="recall >= 0.9", cv=2, random_state=0).fit(X, y)
-    3 of 3: Model 0 (GaussianNB), all rows in 0.0 s; 0 s so far
+    7 of 7: Model 0 (GaussianNB), all rows in 0.0 s; 0 s so far
     """
     with bar_of_progress() if _draws_bars() else lines_of_progress() as tell, report_progress_to(tell):
         yield

@@ -173,7 +173,7 @@ def spread_of_decider(scores: FloatArray, fewer: FloatArray, n_folds: int | None
     >>> from counterpoise.classifiers.folds import spread_of_decider
     >>> fewer = np.random.default_rng(0).normal(size=(1000, 2))  # two models that have nothing in common
     >>> round(spread_of_decider(fewer[:, 0], fewer, n_folds=5, left=0.2), 1)
-    0.4
+    0.5
     """
     is_scored = np.isfinite(scores)
     both, width, single = fewer[is_scored], _width(scores[is_scored]), _width(fewer[is_scored].ravel())
