@@ -320,7 +320,7 @@ def test_the_rows_that_would_be_enough_are_a_range_that_mostly_holds_the_truth()
         words = r"about ([\d,]+) (?:to ([\d,]+)|or many more) selection rows"
         found = [re.search(words, str(one.message)) for one in caught]
         ranges += [[float((end or "inf").replace(",", "")) for end in one.groups()] for one in found if one]
-    assert len(ranges) >= 8
+    assert len(ranges) >= 5  # others are told of few rows, or of what margins cost
     assert np.mean([low <= 4000 <= high for low, high in ranges]) >= 0.5
 
 

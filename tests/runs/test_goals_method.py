@@ -130,10 +130,9 @@ def test_other_goals_after_impossible_ones_train_nothing(fit):
     assert run.model().value_ > 0
     others = {"choosing decision rules", "measuring"}
     told = [progress for progress in fit("fresh", RECALL)[2] if progress.part not in others]
-    assert [progress.done for progress in told] == list(
-        range(1, 21)
-    )  # in three folds, with two more of fewer rows each, and on all rows
-    rows = [f"fold {number} of 3" for number in (1, 2, 3)] + ["all rows"]
+    assert [progress.done for progress in told] == list(range(1, 21))
+    folds = [f"fold {number} of 3" for number in (1, 2, 3)]
+    rows = [*folds, *(f"{fold}, fewer rows" for fold in folds for _ in range(2)), "all rows"]
     expected = sorted(f"{model}, {part}" for model in ("logistic regression", "naive Bayes") for part in rows)
     assert sorted(progress.part.rpartition(" in ")[0] for progress in told) == expected
 

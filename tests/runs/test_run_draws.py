@@ -15,6 +15,7 @@ import pytest
 
 from counterpoise.report import write_report
 from counterpoise.runs import (
+    DataError,
     GoalsFileError,
     RunFolderError,
     audit_run,
@@ -126,7 +127,6 @@ def test_a_goals_file_holds_no_key(loans_folder, tmp_path):
 
 
 N_ROWS = 12
-MOMENTS = [dt.datetime(2020, 1, 1, 5) + dt.timedelta(days=40 * k, microseconds=k) for k in range(N_ROWS)]  # noqa: DTZ001
 DECIMALS = [Decimal(10**17 + k) / 100 for k in range(N_ROWS)]
 TYPES = {
     **{f"whole {kind}": pa.array(range(N_ROWS), kind) for kind in (pa.int8(), pa.uint16(), pa.int32(), pa.int64())},
@@ -141,18 +141,11 @@ TYPES = {
     "number text": pa.array([f"{k:03}" for k in range(N_ROWS)]),
     "large text": pa.array([f"p{k}" for k in range(N_ROWS)], pa.large_string()),
     "category": pa.array([f"p{k % 5}" for k in range(N_ROWS)]).dictionary_encode(),
-    "day": pa.array([one.date() for one in MOMENTS]),
-    "long day": pa.array([one.date() for one in MOMENTS], pa.date64()),
-    "moment": pa.array(MOMENTS, pa.timestamp("us")),
-    "nanosecond": pa.array(range(N_ROWS), pa.int64()).cast(pa.timestamp("ns")),
-    "instant": pa.array(MOMENTS, pa.timestamp("ms", "Europe/Paris")),
-    "clock": pa.array([one.time() for one in MOMENTS]),
     **({"UUID": pa.array([UUID(int=k).bytes for k in range(N_ROWS)], pa.uuid())} if hasattr(pa, "uuid") else {}),
 }
 NO_TEXT = {  # what a CSV file cannot say
     "bytes": pa.array([bytes([255, k]) for k in range(N_ROWS)]),
     "few bytes": pa.array([bytes([255, k]) for k in range(N_ROWS)], pa.binary(2)),
-    "span": pa.array([dt.timedelta(days=k) for k in range(N_ROWS)]),
 }
 
 
@@ -172,6 +165,13 @@ def table(tmp_path_factory, loans):
     return folder
 
 
+def test_days_are_no_ids(run, table, tmp_path):
+    days = pq.read_table(table / "rows.parquet").append_column("day", pa.array([dt.date(2026, 1, 1)] * N_ROWS))
+    pq.write_table(days, tmp_path / "days.parquet")
+    with pytest.raises(DataError, match=r"Column 'day' of .* cannot hold ids: .*convert others to texts.* type date"):
+        predict_run(run, tmp_path / "days.parquet", tmp_path / "said.csv", ids="day")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*TYPES, *NO_TEXT])
 def test_ids_of_every_type_draw_by_their_values(name, run, table, tmp_path):
@@ -189,11 +189,7 @@ def test_ids_of_a_file_draw_as_those_of_the_library(run, table):
 
     draws = run.model()[-1].draws_
     plain = {"wide": np.array([2**63 + k for k in range(N_ROWS)], dtype=np.uint64), "decimal": DECIMALS}
-    plain |= {"moment": np.array(MOMENTS, dtype="datetime64[us]"), "text": [f"p {k}" for k in range(N_ROWS)]}
-    plain |= {
-        "instant": pd.Series(MOMENTS).dt.as_unit("ms").dt.tz_localize("UTC"),
-        "bytes": NO_TEXT["bytes"].to_pylist(),
-    }
+    plain |= {"text": [f"p {k}" for k in range(N_ROWS)], "bytes": NO_TEXT["bytes"].to_pylist()}
     for name, ids in plain.items():
         told = read_ids(table / "rows.parquet", name)[1]
         np.testing.assert_array_equal(draws.by_id(told, N_ROWS), draws.by_id(ids, N_ROWS))

@@ -111,7 +111,11 @@ def _id_message(value: Any) -> bytes:
     if isinstance(value, float | Decimal):
         if not math.isfinite(value):
             raise BadId("ids must be finite; got an infinite id")
-        return b"number " + (str(int(value)) if value == int(value) else repr(float(value))).encode()
+        if value == int(value):
+            return b"number %d" % int(value)
+        if isinstance(value, Decimal) and value != Decimal(repr(float(value))):  # it has more digits than a float
+            return b"number " + format(value, "f").rstrip("0").encode()
+        return b"number " + repr(float(value)).encode()
     raise BadId(
         f"ids must be numbers, texts or bytes (convert others to texts); got an id of type {type(value).__name__}"
     )

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _MODEL = re.compile(r"\s*\[\[\s*method\s*\.\s*models\s*\]\]")
 _MODELS = re.compile(r"^[ \t]*+(?:method\.)?models\s*=\s*\[", re.MULTILINE)
 _ENTRY = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
-_MOST_DOTS = 500  # on a line: what a parser does with a dotted key grows with the cube of its parts
+_TEXT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
+_MOST_DOTS = 500  # on a line, texts aside: what a parser does with a dotted key grows with the cube of its parts
 
 
 def line_of_model(text: str, place: int) -> str:
@@ -218,7 +219,8 @@ def _settings_of(content: bytes, path: Path) -> RunSettings:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise GoalsFileError(f"{path} must be UTF-8 text; byte {error.start} is not.") from error
-    crowded = next((place for place, line in enumerate(text.splitlines(), 1) if line.count(".") > _MOST_DOTS), None)
+    bare = (_TEXT.sub("", line) for line in text.splitlines())
+    crowded = next((number for number, line in enumerate(bare, 1) if line.count(".") > _MOST_DOTS), None)
     if crowded is not None:
         raise GoalsFileError(
             f"{path}, line {crowded}: a line must have at most {_MOST_DOTS} dots. Write a list over several lines."
