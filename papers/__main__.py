@@ -9,16 +9,13 @@ from counterpoise.runs import RunProgress
 from papers.boosted_cvar.page import STUDY as BOOSTED_CVAR
 from papers.comparison.page import STUDY as COMPARISON
 from papers.confidence.page import STUDY as CONFIDENCE
-from papers.constants.page import STUDY as CONSTANTS
 from papers.dataset_constraints.page import STUDY as DATASET_CONSTRAINTS
 from papers.dro_boosting.page import STUDY as DRO_BOOSTING
 from papers.holding.page import STUDY as HOLDING
 from papers.inside_goals.page import STUDY as INSIDE_GOALS
-from papers.mixture_goals.page import STUDY as MIXTURE_GOALS
 from papers.proof.page import STUDY as PROOF
 from papers.ratios.page import STUDY as RATIOS
 from papers.results import read_rows
-from papers.risks_under_shift.page import STUDY as RISKS_UNDER_SHIFT
 from papers.study import TABLE, Study
 from papers.vadaboost.page import STUDY as VADABOOST
 from papers.watching.page import STUDY as WATCHING
@@ -33,11 +30,8 @@ _ALL = (
     PROOF,
     RATIOS,
     WATCHING,
-    MIXTURE_GOALS,
     INSIDE_GOALS,
-    RISKS_UNDER_SHIFT,
     COMPARISON,
-    CONSTANTS,
 )
 STUDIES = {study.name: study for study in _ALL}
 

@@ -194,7 +194,7 @@ _SCHEDULES = """### What plain training reaches
 
 The paper's schedule is 34 epochs in all: too short for this network. The same code with other schedules, one network
 each (numbers in `schedules.csv`). By the validation rows alone that of the long warm-up above is one image of 5,000
-behind the [best](../constants/README.md) that takes no more steps. By the schedule of the paper both methods started
+behind the [best](../what_did_not_help.md) that takes no more steps. By the schedule of the paper both methods started
 from a warm-up of their own."""
 
 _NO_IMAGES = """## Images

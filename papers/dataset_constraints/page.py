@@ -109,8 +109,8 @@ _FAIRNESS = """## Fairness on a9a (Figure 2)
 others are random splits of all rows into parts of the same sizes (the paper averages 100 runs). The ratio is that of
 women over men; the paper's figure has its inverse. Unlike in the paper scores have a bias, which is not regularized
 (that of Zafar et al. a million times less than a coefficient, which is nothing beside the tolerance), where nothing
-else is said. The paper's regularization is 1/n; 0.001 cannot be told apart from the [choice](../constants/README.md) on
-other data sets, and is given to every linear method. fairlearn has its own.
+else is said. The paper's regularization is 1/n; 0.001 cannot be told apart from the [choice](../what_did_not_help.md)
+on other data sets, and is given to every linear method. fairlearn has its own.
 {repeats}."""
 
 _SHIFT = """*SVM, bias shifted* has one threshold for all, that of least error at which the goal holds on the training
@@ -342,7 +342,7 @@ def _regularization_note(base: Curve) -> str:
     return (
         f"Regularization is {REGULARIZATION:g} for all. Test error of the SVM: {errors} (the paper chose the best for "
         "its SVM, of powers of 10, and used it for all). It and the width of the features were "
-        "[chosen](../constants/README.md) on splits that no table uses."
+        "[chosen](../what_did_not_help.md) on splits that no table uses."
     )
 
 

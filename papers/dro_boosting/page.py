@@ -222,7 +222,7 @@ def _radius_of_the_default() -> str:
 
 
 _CHOSEN_ELSEWHERE = f"""The stopping rule sees no test row, and the step of {STEP:g} was
-[chosen](../constants/README.md) on other data sets."""
+[chosen](../what_did_not_help.md) on other data sets."""
 
 
 def _nearest(rows: ResultsTable) -> str:

@@ -77,7 +77,7 @@ agree, *in part* if at least half do, else *not reproduced*. These two shares, a
 were known: with 0.0 as it is printed 68 of 90 and 17 of 72 means agree, and no word of the verdicts changes.
 
 The costs C that RLP-Boost and RQP-Boost choose from
-were compared with others on [other data sets](../constants/README.md): those of RQP-Boost stand, for RLP-Boost twice
+were compared with others on [other data sets](../what_did_not_help.md): those of RQP-Boost stand, for RLP-Boost twice
 as many between the same ends are 0.2 ± 0.1 points better there. Its columns were made anew with them, and are 0.01 ±
 0.01 points better on average than with the fewer: the gain did not carry over."""
 

@@ -156,9 +156,7 @@ def test_the_rooms_on_the_map_are_in_the_order_of_the_import_contract():
 def test_the_readme_of_the_benchmarks_lists_every_script():
     names = set(in_backticks((ROOT / "bench" / "README.md").read_text(encoding="utf-8")))
     scripts = {path.name for path in (ROOT / "bench").glob("*.py")}
-    parts = {
-        f"{name}_{part}.py" for name in ("by_hand", "deciding_model", "decisions", "many_classes") for part in PARTS
-    }
+    parts = {f"{name}_{part}.py" for name in ("by_hand", "decisions", "many_classes") for part in PARTS}
     assert scripts - parts <= names
     missing = [one for one in names if re.fullmatch(r"[\w/]+\.(py|csv|md)", one) and not has_file("bench", one)]
     assert set(missing) <= {"results.csv", "README.md"}, "each experiment has its own"

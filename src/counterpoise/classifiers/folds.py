@@ -39,7 +39,7 @@ from counterpoise.rules.scores.table import log_odds
 Split = tuple[IntArray, IntArray]  # rows to train on, rows to score
 AUTO = "auto"
 # Five folds and the mean log-odds of their models err less often than a model trained on all rows, and that less often
-# than a model of a fold, and meet goals as well: docs/results/deciding_model shows on which sets and sizes.
+# than a model of a fold, and meet goals as well: see docs/results/what_did_not_help.md.
 _FOLDS = 5
 _LEAST_FOLDS = 2
 _PAIR = 2  # of rows

@@ -53,7 +53,7 @@ _MOST_RISE, _LEAST_RISE = 0.25, 0.02  # of the objective by margins: beyond, rul
 _MOST_GROUPS = 10_000  # of the worst group
 # The deciding model is no model of the folds that scored the selection rows. By how much its rates are others, in
 # parts of their standard errors: measured on COMPAS, MNIST, ringnorm, covertype and a generated set, at 1,000 to 50,000
-# rows (docs/results/deciding_model).
+# rows (docs/results/what_did_not_help.md).
 FOLD_SHIFT = 0.5
 # Standard errors by which other folds move how far inside all goals can be: twice their standard deviation over ten
 # values of random_state, 0.27 and 0.34 on 2,000 rows of credit default (0.18 and 0.28 with ten folds).

@@ -1,1 +1,0 @@
-"""Twenty models on ACS Income, mixed under six goals."""
