@@ -22,7 +22,6 @@ KERNEL_MODULES = (
     "solvers._ball_kernels",
     "solvers._pair_kernels",
     "solvers._svm_kernels",
-    "rules.scores._kernels",
     "rules.class_scores._kernels",
     "boosting.robust_loss",
     "learners.binning",

@@ -19,7 +19,6 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
-from counterpoise.rules.scores import _kernels
 
 _NEAR = 2.0**-40  # part of a score by which it may differ by rounding, some thousand times that of a float ...
 _NOISE = 2.0**-50  # ... and part of the usual score, which is left where a sum of such terms cancels out
@@ -69,8 +68,22 @@ class Cuts(NamedTuple):
             ]
         )
         totals = totals.astype(np.float64, copy=False)  # of no rows numpy counts in whole numbers
-        _kernels.cumulate(totals, self.flat_starts)
-        return totals
+        return running_sums(totals, self.flat_starts)
+
+
+def running_sums(values: FloatArray, starts: IntArray) -> FloatArray:
+    """Return the running sums of values, which begin anew at each start, in place of the values; the last is the end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.rules.scores.cuts import running_sums
+    >>> running_sums(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 2, 4])).tolist()
+    [1.0, 3.0, 3.0, 7.0]
+    """
+    for start, end in pairwise(starts.tolist()):
+        np.cumsum(values[start:end], out=values[start:end])
+    return values
 
 
 def exponent_counts(scores: FloatArray) -> IntArray:

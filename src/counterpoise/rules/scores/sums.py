@@ -11,8 +11,7 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.rules.goal_rows import GoalConstraints, Spread, with_boxes
-from counterpoise.rules.scores import _kernels
-from counterpoise.rules.scores.cuts import CutRules, Cuts
+from counterpoise.rules.scores.cuts import CutRules, Cuts, running_sums
 from counterpoise.solvers.intervals import Box
 from counterpoise.solvers.linear_program import constraint_scale
 
@@ -92,10 +91,13 @@ class CellLosses:
         for model, cut in sorted(new_cuts):
             starts = self._cuts.starts[model]
             first = int(starts[np.searchsorted(starts, cut, side="right") - 1])
-            other = np.full(self._n_cells + 1, -1, dtype=np.int32)
-            other[-1] = self._n_cells
-            _kernels.split(self._cells, self._places[model], first, cut, other)
-            self._n_cells = int(other[-1])
+            places = self._places[model]
+            is_moved = (places > first) & (places <= cut)
+            cells = self._cells[is_moved]
+            is_split = np.bincount(cells, minlength=self._n_cells) > 0
+            others = np.cumsum(is_split) + self._n_cells - 1  # the cell that each of those split gives rows to
+            self._cells[is_moved] = others[cells]
+            self._n_cells += int(is_split.sum())
         if new_cuts:
             self._used_cuts |= new_cuts
             self._measure()
@@ -136,14 +138,15 @@ class CellLosses:
 
     def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss under weights of the cells: the constant, and what each edge adds."""
-        mass, parts = self.sample_weight, []
+        mass, parts, starts = self.sample_weight, [], self._cuts.starts
         density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
         for added in self._added:
-            sums = np.zeros(self._cuts.n_cuts)
-            for places in self._places:
-                _kernels.gather(places, self._cells, density, added, sums)
-            _kernels.cumulate(sums, self._cuts.flat_starts)
-            parts.append(sums)
+            amounts = density[self._cells] * added
+            sums = [
+                np.bincount(places - start, amounts, end - start)
+                for places, start, end in zip(self._places, starts[:, 0], starts[:, -1], strict=True)
+            ]
+            parts.append(running_sums(np.concatenate(sums), self._cuts.flat_starts))
         costs = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return float(weights @ self._is_positive[self._examples]), costs
 
@@ -251,11 +254,31 @@ def cheapest_rules(cuts: Cuts, costs: FloatArray) -> tuple[FloatArray, CutRules]
     Where rules may defer it is of two cuts, the lower edge no earlier than the upper one: one pass finds the best pair.
     """
     if cuts.defers:
-        uppers, lowers = np.empty((2, cuts.n_models * cuts.n_groups), dtype=np.int64)
-        _kernels.cheapest_pairs(costs, cuts.flat_starts, uppers, lowers)
-        best = np.hstack([one.reshape(cuts.n_models, -1) for one in (uppers, lowers + cuts.n_cuts)])
+        pairs = [
+            cheapest_pair(costs[start:end], costs[cuts.n_cuts + start : cuts.n_cuts + end])
+            for start, end in pairwise(cuts.flat_starts.tolist())
+        ]
+        edges = np.array(pairs) + cuts.flat_starts[:-1, None] + [0, cuts.n_cuts]
+        best = np.hstack([edge.reshape(cuts.n_models, -1) for edge in edges.T])
         return costs[best].sum(axis=1), CutRules(np.arange(cuts.n_models), best)
     best = np.array(
         [[start + int(costs[start:end].argmin()) for start, end in pairwise(starts.tolist())] for starts in cuts.starts]
     )
     return costs[best].sum(axis=1), CutRules(np.arange(cuts.n_models), best)
+
+
+def cheapest_pair(upper_costs: FloatArray, lower_costs: FloatArray) -> tuple[int, int]:
+    """Return two cuts of a group, the second no earlier, whose costs as upper and as lower edge have the least sum.
+
+    Of equal sums the pair of cuts that are nearer to each other is taken, so that no row is deferred without a gain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.rules.scores.sums import cheapest_pair
+    >>> cheapest_pair(np.array([0.0, -1.0, -1.0, 3.0]), np.array([1.0, 2.0, 2.0, 0.0]))
+    (2, 3)
+    """
+    least = np.minimum.accumulate(upper_costs)
+    lower = int(np.argmin(least + lower_costs))
+    return int(np.flatnonzero(upper_costs[: lower + 1] == least[lower])[-1]), lower
