@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise.theory.guarantees import hedge_rounds
+from counterpoise.theory.guarantees import hedge_rounds, vadaboost_rounds_ratio
 from papers.boosted_cvar import page as boosted_cvar
 from papers.boosted_cvar.pattern import N_CLASSES, means_over_seeds
 from papers.boosted_cvar.steps import difference as step_difference
@@ -19,7 +19,6 @@ from papers.dro_boosting.experiment import CONTROL, CREDIT, DEFAULT, DRO
 from papers.markdown import markdown_table
 from papers.results import read_rows, summarize
 from papers.vadaboost import page as vadaboost
-from papers.vadaboost.figures import round_ratio
 
 FOLDER = Path(__file__).parent.parent / "docs" / "results"
 START, END = "<!-- verdicts: python -m papers.verdicts -->", "<!-- end of verdicts -->"
@@ -167,7 +166,7 @@ def _vadaboost(folder: Path) -> Iterator[Verdict]:
         MATCHES if own >= printed else DIFFERS,
         f"on {own}, published {printed}",
     )
-    ratios = [round_ratio(error) for error in (0.01, 0.1, 0.2, 0.3, 0.4, 0.49)]
+    ratios = [vadaboost_rounds_ratio(error) for error in (0.01, 0.1, 0.2, 0.3, 0.4, 0.49)]
     yield Verdict(
         "VadaBoost, Theorem 5: at most twice the rounds of AdaBoost, a third more for errors above 0.4",
         "the ratio that the proof ends with is at most 2, and within 0.05 of 4/3 there",

@@ -195,11 +195,14 @@ def _inside(weights, radius, base, divergence):
     }[divergence]()
 
 
-def worst_weights_by_cvxpy(losses, radius, base, divergence):
-    """Return the worst weights in the ball by a conic program."""
+def worst_weights_by_cvxpy(losses, radius, base, divergence, smoothing=0.0):
+    """Return the worst weights in the ball by a conic program, with a price for their divergence KL where given."""
     weights = cp.Variable(len(losses))
     inside = _inside(weights, radius, base, divergence)
-    program = cp.Problem(cp.Maximize(weights @ losses), [inside, cp.sum(weights) == 1, weights >= 0])
+    value = weights @ losses
+    if smoothing:
+        value = value - smoothing * cp.sum(cp.kl_div(weights, base))
+    program = cp.Problem(cp.Maximize(value), [inside, cp.sum(weights) == 1, weights >= 0])
     tight = 1e-9 if divergence == "chi-square" else 1e-11  # weights are good to about the root of it
     with warnings.catch_warnings():  # it may stop just short of so small a gap, which is good enough
         warnings.filterwarnings("ignore", "Solution may be inaccurate")

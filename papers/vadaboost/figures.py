@@ -9,6 +9,7 @@ from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.vadaboost import EBBoostClassifier, VadaBoostClassifier
 from counterpoise.datasets import DataNotAvailable, split_rows, twonorm
 from counterpoise.learners import LeastErrorStump, Stump
+from counterpoise.theory.guarantees import vadaboost_rounds_ratio
 from counterpoise.theory.risks import MeanVariance
 from papers.arrays import AnyArray, FloatArray
 from papers.drawing import panels
@@ -85,19 +86,6 @@ def draw_cost(path: Path) -> str | None:
     return f"![{caption}]({path.name})\n\n*{caption}*\n\n{ratios}"
 
 
-def round_ratio(error: float) -> float:
-    """Return Theorem 5's rounds of VadaBoost at penalty 0 for one of AdaBoost, all models having this weighted error.
-
-    Examples
-    --------
-    >>> from papers.vadaboost.figures import round_ratio
-    >>> [round(round_ratio(error), 2) for error in (1e-9, 0.1, 0.4, 0.499)]
-    [1.87, 1.39, 1.34, 1.33]
-    """
-    spread = error * (1.0 - error)
-    return float(np.log(4.0 * spread) / np.log(2.0 * spread + np.sqrt(spread)))
-
-
 def _theorem_5(ada: FloatArray, vada: FloatArray, votes: FloatArray) -> str:
     """Return the theorem's ratio and what it was, given the costs after each round and AdaBoost's votes."""
     errors = 1.0 / (1.0 + np.exp(2.0 * votes))
@@ -106,8 +94,8 @@ def _theorem_5(ada: FloatArray, vada: FloatArray, votes: FloatArray) -> str:
         reached = np.flatnonzero(vada <= ada[count - 1])
         needed = f"{(reached[0] + 1) / count:.2f}" if reached.size else f"above {vada.size / count:.2f}"
         mean = float(errors[:count].mean())
-        lines.append([str(count), f"{mean:.3f}", f"{round_ratio(mean):.2f}", needed])
-    by_error = ", ".join(f"{round_ratio(error):.2f} at {error:g}" for error in _ERRORS)
+        lines.append([str(count), f"{mean:.3f}", f"{vadaboost_rounds_ratio(mean):.2f}", needed])
+    by_error = ", ".join(f"{vadaboost_rounds_ratio(error):.2f} at {error:g}" for error in _ERRORS)
     return f"{_THEOREM.format(by_error=by_error)}\n\n{markdown_table(_HEADS, lines)}"
 
 

@@ -83,6 +83,24 @@ def test_adalpboost_weighs_samples_by_how_often_models_failed_on_them():
     assert all(model.value_ - model.gap_ <= cvar_loss(losses @ other, 0.3, WEIGHTS) + 1e-9 for other in others)
 
 
+def test_adalpboost_takes_adaboosts_own_step():
+    """Freund and Schapire: weights are multiplied by (e / (1 - e)) where the model is right."""
+    stopping = Stopping(n_folds=None)
+    model = AdaLPBoostClassifier(Stump(), n_estimators=7, eta="adaboost", alpha=0.3, budget=None, stopping=stopping)
+    weights = OWN
+    for done in rounds_of(model):
+        np.testing.assert_allclose(done.weights, weights, rtol=1e-9)
+        error = weights @ done.losses
+        weights = weights * (error / (1 - error)) ** (1.0 - done.losses)
+        weights /= weights.sum()
+    assert model.eta_ is None
+
+
+def test_adaboosts_own_step_is_for_samples():
+    with pytest.raises(ValueError, match="eta='adaboost' is for samples"):
+        AdaLPBoostClassifier(eta="adaboost", reweigh="groups").fit(X, Y, sensitive_features=GROUPS)
+
+
 def test_adalpboost_weighs_groups_by_their_mean_failures():
     model = AdaLPBoostClassifier(
         Stump(), n_estimators=7, eta=0.6, reweigh="groups", budget=None, stopping=Stopping(n_folds=None)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracles import cvar_by_filling, divergence_of, worst_weights_by_cvxpy
+from tiers import problems
 
 from counterpoise.solvers import worst_case_weights
 
@@ -200,3 +201,35 @@ def test_corollary_2_recovers_adaboosts_weights(margins):
 def test_bad_input_gets_one_clear_sentence(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+@each_divergence
+@pytest.mark.parametrize("seed", problems(4, 16))
+def test_smoothed_weights_agree_with_a_conic_solver(divergence, seed):
+    rng = np.random.default_rng(seed)
+    losses = rng.normal(size=25) * 10.0 ** rng.uniform(-3, 3)
+    base = np.full(25, 1 / 25) if seed % 2 else rng.dirichlet(np.full(25, 3.0))
+    radius, span = 10.0 ** rng.uniform(-2, 0.3), np.ptp(losses)
+    smoothing = span * 10.0 ** rng.uniform(-2, 0.5)
+    options = {"divergence": divergence, "sample_weight": base}
+    weights = worst_case_weights(losses, radius, smoothing=smoothing, **options)
+    expected = worst_weights_by_cvxpy(losses / span, radius, base, divergence, smoothing / span)
+    np.testing.assert_allclose(weights, expected, atol=2e-5)
+    loss = worst_case_weights(losses, radius, **options) @ losses - weights @ losses
+    assert -1e-9 * span <= loss <= smoothing * np.log(1 / base.min())
+
+
+@each_divergence
+def test_smoothed_weights_move_little_where_the_worst_ones_jump(divergence):
+    """At a tie of all losses: a change of one loss by a hair."""
+    losses = np.zeros(10)
+    losses[0] = 1e-9
+    assert np.abs(worst_case_weights(losses, 0.5, divergence=divergence) - 0.1).max() > 0.03
+    smoothed = worst_case_weights(losses, 0.5, divergence=divergence, smoothing=1e-3)
+    np.testing.assert_allclose(smoothed, 0.1, atol=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [-1.0, np.nan, np.inf])
+def test_smoothing_is_a_number_of_at_least_0(smoothing):
+    with pytest.raises(ValueError, match="smoothing must be"):
+        worst_case_weights([0.0, 1.0], 0.5, smoothing=smoothing)

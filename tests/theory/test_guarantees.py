@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.stats import chi2
 
 from counterpoise import ConstrainedClassifier, guarantees
@@ -197,3 +198,43 @@ def test_the_best_mixture_of_a_sample_is_within_its_bound_on_new_rows():
 def test_bad_input_gets_one_clear_sentence(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_profile_is_the_optimum_of_its_dual_and_its_weights_cancel_the_gradients(seed):
+    gradients = np.random.default_rng(seed).normal(0.1, 1.0, size=(60, 3)) * [1.0, 100.0, 1e-3]
+
+    def negative(multipliers):
+        inside = 1 + gradients / [1.0, 100.0, 1e-3] @ multipliers
+        return -np.log(inside).mean() if inside.min() > 0 else np.inf
+
+    best = minimize(negative, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13})
+    profile = guarantees.profile_likelihood(gradients)
+    assert profile.value == pytest.approx(-best.fun, rel=1e-6)
+    assert profile.weights.sum() == pytest.approx(1)
+    assert profile.value == pytest.approx(-np.log(60 * profile.weights).mean())
+    np.testing.assert_allclose(profile.weights @ gradients, 0, atol=1e-6)
+    assert profile.is_within(profile.value + 1e-9)
+    assert not profile.is_within(profile.value - 1e-9)
+
+
+def test_the_profile_is_infinite_where_no_weights_cancel_the_gradients_and_0_where_equal_ones_do():
+    assert guarantees.profile_likelihood([[1.0], [2.0], [0.5]]).value == np.inf
+    assert not guarantees.profile_likelihood([[1.0], [2.0]]).is_within(1e9)
+    assert guarantees.profile_likelihood([[1.0, 2.0], [-1.0, -2.0]]).value == 0  # and one function twice
+
+
+@pytest.mark.parametrize("gradients", [[1.0, -1.0], np.empty((0, 2)), [[np.nan], [1.0]]])
+def test_gradients_are_a_finite_matrix(gradients):
+    with pytest.raises(ValueError, match="gradients must"):
+        guarantees.profile_likelihood(gradients)
+
+
+@given(st.floats(1e-6, 0.4999))
+def test_so_many_rounds_of_vadaboost_reach_the_cost_of_adaboost(error):
+    """The factors of the cost in a round, (7) and (8) of the paper, squared."""
+    of_ada = 4 * error * (1 - error)
+    of_vada = (error * (1 - error)) ** 0.5 * (error**0.5 + (1 - error) ** 0.5) ** 2
+    ratio = guarantees.vadaboost_rounds_ratio(error)
+    assert of_vada**ratio == pytest.approx(of_ada)
+    assert 4 / 3 - 1e-6 < ratio < 2

@@ -44,7 +44,7 @@ from counterpoise.boosting.additive import (
 )
 from counterpoise.boosting.inputs import CheckedRows, is_word, round_seed
 from counterpoise.boosting.learner import LearnerFit, RoundTarget
-from counterpoise.boosting.robust_loss import RobustLoss, State, dot
+from counterpoise.boosting.robust_loss import EXACT, ROUGH, RobustLoss, State, dot
 from counterpoise.boosting.rounds import Callback, Fitted, History, Round
 from counterpoise.boosting.stopping import Stopping
 from counterpoise.learners.resampling import fresh_copy, weight_argument
@@ -189,7 +189,8 @@ class RobustRule:
             self.robust_losses.append(self.state.value)
         assert latest.sides is not None  # noqa: S101 - as ``fit`` gives them
         are_signs = self._directions.are_signs
-        best = self.robust.line_search(self.state, latest.sides, are_signs=are_signs)
+        flat = EXACT if self._learning_rate == 1.0 else ROUGH
+        best = self.robust.line_search(self.state, latest.sides, are_signs=are_signs, flat=flat)
         # A model that is always right has no best step to go a part of, and no round can follow it.
         vote = best.step if best.is_endless else self._learning_rate * best.step
         if vote == best.step:

@@ -39,7 +39,7 @@ from counterpoise.boosting.inside import RoundsProgram, places_in
 from counterpoise.boosting.learner import base_learner, planned_rounds
 from counterpoise.boosting.rounds import Callback
 from counterpoise.boosting.row_store import minimizer_of
-from counterpoise.boosting.rules import dual_of, hedge, hedge_groups, regularized_dual
+from counterpoise.boosting.rules import adaptive_hedge, dual_of, hedge, hedge_groups, regularized_dual
 from counterpoise.boosting.run import BUDGET, BoostingRun, boost_rows, check_booster, more_rounds, state_to_store
 from counterpoise.boosting.stopping import AUTO, Stopping
 from counterpoise.classifiers.base import MixtureBase
@@ -76,8 +76,9 @@ class AdaLPBoostClassifier(MixtureBase):
         so pass one of them. Default: 0.1 where there is no objective.
     objective : risk or rate, or the text of one, optional
         What the mixture minimises, as for ``MixtureClassifier``.
-    eta : float > 0 or "theory", default="theory"
-        Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1.
+    eta : float > 0, "theory" or "adaboost", default="theory"
+        Step size of the reweighting; ``"theory"`` is sqrt(8 log(n) / n_estimators). The paper uses 1. ``"adaboost"`` is
+        AdaBoost's own step, ``log((1 - error) / error)`` of each round, which the paper compares with.
     reweigh : {"samples", "groups"}, default="samples"
         ``"groups"`` reweighs the groups of ``sensitive_features`` instead of single samples, and chooses the
         mixture with the least loss on the worst group (Group DRO, its mixture by the linear program), in place of
@@ -138,8 +139,8 @@ class AdaLPBoostClassifier(MixtureBase):
         Of ``confidence``: as for ``GoalClassifier``.
     weighted_losses_ : array of shape (n_models,)
         Loss of each model under the weights it was fitted to; the largest is the learner's guarantee g.
-    eta_ : float
-        The step size used.
+    eta_ : float or None
+        The step size used; None where each round has its own.
     alpha_, objective_ : float or None, and a Risk or a Rate
         The tail fraction where the risk is a CVaR, and what was minimized: others after ``rebalance``.
     selection_ : Selection
@@ -299,8 +300,10 @@ class AdaLPBoostClassifier(MixtureBase):
                 "reweigh='groups' minimises the loss of the worst group: leave alpha and objective at None, or set "
                 f"reweigh='samples'; got alpha={self.alpha!r} and objective={self.objective!r}."
             )
-        if not is_word(self.eta, "eta", ("theory",)):
+        if not is_word(self.eta, "eta", ("theory", "adaboost")):
             check_positive(self.eta, "eta")
+        elif self.eta == "adaboost" and self.reweigh == "groups":
+            raise ValueError("eta='adaboost' is for samples: with reweigh='groups' use a number or 'theory'.")
 
     def problem_of_fit(self) -> Problem:
         """Return the problem that the mixture solves."""
@@ -321,10 +324,13 @@ class AdaLPBoostClassifier(MixtureBase):
         groups = data.groups if self.reweigh == "groups" else None
         # Repeating a sample and doubling its weight are the same; the theorem counts samples of least weight.
         n_weighed = data.n_lightest if groups is None else float(groups.max() + 1)
+        if self.eta == "adaboost":
+            self.eta_ = None
+            return BoostingRun(self, data, problem, adaptive_hedge(), seeds, {"eta": self.eta})
         is_theory = isinstance(self.eta, str)
-        self.eta_ = hedge_eta(max(n_weighed, 2.0), planned_rounds(self)) if is_theory else float(self.eta)
-        rule = hedge(self.eta_) if groups is None else hedge_groups(self.eta_, groups)
-        return BoostingRun(self, data, problem, rule, seeds, {"eta": self.eta_})
+        eta = self.eta_ = hedge_eta(max(n_weighed, 2.0), planned_rounds(self)) if is_theory else float(self.eta)
+        rule = hedge(eta) if groups is None else hedge_groups(eta, groups)
+        return BoostingRun(self, data, problem, rule, seeds, {"eta": eta})
 
     def mix(self, run: BoostingRun) -> None:
         """Choose the mixture of the rounds."""

@@ -14,7 +14,9 @@ from counterpoise.theory.losses import MarginLoss, exponential, squared
 _LONGEST = 12.0  # step: half the log odds of a model that is wrong once in ten billion
 _SHORTEST = 1e-3  # first guess of a step; both in units of the direction's largest value
 _MOST_ODDS = 1e300  # of being right, that are finite
-_FLAT = 0.02  # part of the slope at the start that may be left at the end of a line search
+# Part of the slope at the start that may be left at the end of a line search: of one that is gone in part only, and of
+# one that is gone to its end, as in the paper.
+ROUGH, EXACT = 0.02, 1e-6
 _ROUNDING = 1e-13  # part of the robust loss below which it has not fallen
 _MOST_TRIES = 40  # false position takes two or three ...
 _BISECT_FROM = 8  # ... or very many, where one end is far up an exponential: from here on the bracket is halved
@@ -76,11 +78,12 @@ class RobustLoss:
             return self.at(margins, state.losses * factors)
         return self.at(margins)
 
-    def line_search(self, state: State, sides: FloatArray, *, are_signs: bool) -> LineStep:
+    def line_search(self, state: State, sides: FloatArray, *, are_signs: bool, flat: float = ROUGH) -> LineStep:
         """Return the step to the least robust loss along a direction; 0 where it does not fall.
 
         The robust loss is convex, so its slope along the direction rises and its zero is sought. The search ends where
-        a fiftieth of the first slope is left and the robust loss is below that at the start, or at the longest step.
+        the part ``flat`` of the first slope is left and the robust loss is below that at the start, or at the longest
+        step.
         Where losses are equal the worst weights are not unique and the first slope is only that of some: the robust
         loss may still rise at once. A model may be wrong only where the worst weights are 0 at the start, but not on
         the way: whether the robust loss falls for ever follows from the direction, not from the slopes.
@@ -102,7 +105,7 @@ class RobustLoss:
             slope = dot(there.slopes, sides)
             if there.value < best.state.value - _ROUNDING * abs(state.value):
                 best = LineStep(step, there)
-            if (abs(slope) <= -_FLAT * first or (slope < 0.0 and step == longest)) and best.step == step:
+            if (abs(slope) <= -flat * first or (slope < 0.0 and step == longest)) and best.step == step:
                 break
             step = bracket.narrow(step, slope)
         self._part = best.step / first_step if best.step > 0.0 else 1.0

@@ -71,6 +71,8 @@ class DaskAdaLPBoostClassifier(OverDask):
                     f"{name}={getattr(booster, name)!r} is not supported over Dask: leave it at {nothing!r}, or fit "
                     "AdaLPBoostClassifier on one machine."
                 )
+        if booster.eta == "adaboost":
+            raise ValueError("eta='adaboost' is not supported over Dask: use a number or 'theory'.")
         check(booster)
         partitions = partitions_of(rows)
         cells, _ = inspect_rows(partitions)

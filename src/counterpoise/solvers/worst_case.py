@@ -48,6 +48,7 @@ from counterpoise._base.types import AnyArray, ArrayLike, BoolArray, FloatArray
 from counterpoise.solvers import _ball_kernels
 from counterpoise.solvers.linear_program import minimize_on_simplex
 from counterpoise.solvers.rows import capped_softmax, load_rows, worst_mean, worst_weights
+from counterpoise.solvers.smoothing import smoothed_weights
 
 DIVERGENCES = ("empirical-likelihood", "kl", "chi-square", "cvar")
 _HUGE = 1e300  # losses beyond it are scaled down first, so that differences stay finite
@@ -68,6 +69,7 @@ def worst_case_weights(
     radius: float,
     *,
     divergence: str = "empirical-likelihood",
+    smoothing: float = 0.0,
     sample_weight: ArrayLike | None = None,
 ) -> FloatArray:
     """Return the distribution within ``radius`` of the samples' own weights that maximizes ``weights @ losses``.
@@ -81,6 +83,10 @@ def worst_case_weights(
     divergence : {"empirical-likelihood", "kl", "chi-square", "cvar"}, default="empirical-likelihood"
         How far weights are from the samples' own (see the module's text). For ``"cvar"`` the radius is the logarithm of
         the largest factor by which a weight may grow, so the tail fraction is ``alpha = exp(-radius)``.
+    smoothing : float >= 0, default=0
+        Price of the divergence KL from the samples' own weights, in units of the losses: a soft maximum (Remark 1 of
+        the paper), whose weights change smoothly with the losses. The result then maximizes ``weights @ losses -
+        smoothing * KL``, which is at most ``smoothing * log(n_samples)`` below the maximum.
     sample_weight : array of shape (n_samples,), optional
         Non-negative weights of the samples, the centre of the ball; only their ratios matter. Default: equal.
 
@@ -108,11 +114,19 @@ def worst_case_weights(
     0.1
     >>> worst_case_weights([0.0, 1.0, 3.0], np.log(2), divergence="cvar").round(3).tolist()
     [0.0, 0.333, 0.667]
+    >>> worst_case_weights([0.0, 1.0, 3.0], np.inf, smoothing=1.0).round(3).tolist()  # a softmax of the losses
+    [0.042, 0.114, 0.844]
     """
     check_choice(divergence, "divergence", DIVERGENCES)
     vector = check_loss_vector(losses)  # differences may be infinite: see ``ball_around``
     mass = check_sample_weight(sample_weight, vector.size)
-    return ball_around(vector, mass).worst(check_radius(radius), divergence).weights
+    ball, size = ball_around(vector, mass), check_radius(radius)
+    price = check_number(smoothing, "smoothing", "[0, inf)", "the price of the divergence KL (0: none)")
+    if price == 0.0 or size < _LEAST or not ball.gaps.any():
+        return ball.worst(size, divergence).weights
+    weighed_losses = vector[ball.base > 0.0] / 4  # so that the range is finite
+    span = 4 * (float(weighed_losses.max()) - float(weighed_losses.min()))
+    return smoothed_weights(-ball.gaps, ball.base, size, divergence, price / span)
 
 
 def check_radius(radius: Any) -> float:

@@ -8,22 +8,30 @@ variance of a sample; Goh et al. 2016 bound the rates of a constrained classifie
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from counterpoise._base.checks import (
+    as_numbers,
     check_alpha,
     check_confidence,
     check_count,
     check_loss_vector,
     check_number,
     check_positive,
+    value_range,
 )
 from counterpoise._base.types import ArrayLike, FloatArray
 
 _ROUNDING = 1e-12  # of a loss that is one over a whole number
+_MATRIX = 2  # dimensions
+_PROFILE_STEPS, _PROFILE_HALVINGS = 200, 60  # Newton's method takes about ten steps where the profile is finite
+_PROFILE_DONE = 1e-20  # what another step of Newton's method would gain: the mean gradient is 0 to its root
+_PROFILE_NOISE = 1e-14  # rounding of a mean of logarithms
 
 __all__ = [
+    "ProfileLikelihood",
     "calibrated_radius",
     "cvar_generalization_bound",
     "cvar_upper_bound",
@@ -33,10 +41,12 @@ __all__ = [
     "hedge_eta",
     "hedge_rounds",
     "mixture_size_bound",
+    "profile_likelihood",
     "rate_generalization_bound",
     "regularized_lpboost_beta",
     "regularized_lpboost_delta",
     "regularized_lpboost_rounds",
+    "vadaboost_rounds_ratio",
 ]
 
 
@@ -242,6 +252,98 @@ def calibrated_radius(n_samples: float, confidence: float, degrees_of_freedom: f
     half = check_positive(degrees_of_freedom, "degrees_of_freedom") / 2
     # The chi-square quantile is twice that of a gamma distribution with half the degrees of freedom.
     return float(gammaincinv(half, check_confidence(confidence))) / _check_samples(n_samples)
+
+
+class ProfileLikelihood(NamedTuple):
+    """The least divergence of weights under which a score is optimal, and those weights."""
+
+    value: float  # R_N; infinite where no weights above zero make the score optimal
+    weights: FloatArray  # on the samples, on the simplex; NaN where the value is infinite
+    multipliers: FloatArray  # of the mean gradients, which prove the value; NaN where it is infinite
+
+    def is_within(self, radius: float) -> bool:
+        """Return whether the ball of that radius holds a distribution for which the score is optimal (eq. 9)."""
+        return self.value <= check_number(radius, "radius", "[0, inf]")
+
+
+def profile_likelihood(gradients: ArrayLike) -> ProfileLikelihood:
+    """Return the profile function ``R_N`` of DRO-Boosting (eq. 8) of a score, from the gradients of its losses.
+
+    ``R_N`` is the least ``-mean log(n weights)`` over weights on the simplex under which the mean gradient is zero. A
+    score is optimal for some distribution in the ball of a radius exactly where its ``R_N`` is at most that radius
+    (eq. 9), and ``2 n R_N`` of the true optimum tends to a chi-square distribution (Theorem 1), from which
+    ``calibrated_radius`` follows.
+
+    By duality it is ``max over multipliers of mean log(1 + gradients @ multipliers)`` (Owen), which is concave; halved
+    steps of Newton's method keep every logarithm defined.
+
+    Parameters
+    ----------
+    gradients : array of shape (n_samples, n_functions)
+        Of the loss of each sample, by the coefficients of the score: for ``f(x) = sum of coefficients * f_t(x)`` and a
+        margin loss they are ``loss.slope(y * f(x)) * y * f_t(x)``.
+
+    Returns
+    -------
+    ProfileLikelihood
+        ``value``, ``weights``, ``multipliers`` and ``is_within(radius)``.
+
+    Examples
+    --------
+    The weights of two samples are 3/4 and 1/4 where the gradients -1 and 3 cancel out:
+
+    >>> from counterpoise.theory.guarantees import profile_likelihood
+    >>> profile = profile_likelihood([[-1.0], [3.0]])
+    >>> round(profile.value, 4), profile.weights.round(4).tolist()
+    (0.1438, [0.75, 0.25])
+    >>> profile.is_within(0.1), profile.is_within(0.2)
+    (False, True)
+    """
+    matrix = np.asarray(as_numbers(gradients, "gradients"), dtype=np.float64)
+    if matrix.ndim != _MATRIX or matrix.size == 0:
+        raise ValueError(f"gradients must have shape (n_samples, n_functions), none of them 0; got {matrix.shape}.")
+    value_range(matrix, "gradients")
+    n_samples, n_functions = matrix.shape
+    multipliers, value = np.zeros(n_functions), 0.0
+    for _ in range(_PROFILE_STEPS):
+        scaled = matrix / (1.0 + matrix @ multipliers)[:, None]
+        ahead = scaled.mean(axis=0)
+        step = np.linalg.lstsq(scaled.T @ scaled / n_samples, ahead, rcond=None)[0]
+        if float(ahead @ step) < _PROFILE_DONE:
+            return ProfileLikelihood(value, 1.0 / (1.0 + matrix @ multipliers) / n_samples, multipliers)
+        for _ in range(_PROFILE_HALVINGS):
+            moved = 1.0 + matrix @ (multipliers + step)
+            if moved.min() > 0.0 and np.log(moved).mean() >= value - _PROFILE_NOISE:
+                break
+            step = step / 2
+        multipliers, value = multipliers + step, float(np.log(moved).mean())
+    return ProfileLikelihood(math.inf, np.full(n_samples, np.nan), np.full(n_functions, np.nan))
+
+
+def vadaboost_rounds_ratio(error: float) -> float:
+    """Return how many rounds of VadaBoost at penalty 0 reach the cost of one of AdaBoost, the ratio of Theorem 5.
+
+    It holds where all models have the same weighted error.
+
+    Parameters
+    ----------
+    error : float in (0, 0.5)
+        Weighted error of every model.
+
+    Returns
+    -------
+    float
+        ``log(4 e (1 - e)) / log(2 e (1 - e) + sqrt(e (1 - e)))``, between 4/3 and 2.
+
+    Examples
+    --------
+    >>> from counterpoise.theory.guarantees import vadaboost_rounds_ratio
+    >>> [round(vadaboost_rounds_ratio(error), 2) for error in (1e-9, 0.1, 0.4, 0.499)]
+    [1.87, 1.39, 1.34, 1.33]
+    """
+    share = check_number(error, "error", "(0, 0.5)", "that of models better than chance")
+    product = share * (1 - share)
+    return math.log(4 * product) / math.log(2 * product + math.sqrt(product))
 
 
 def mixture_size_bound(alpha: float, value: float) -> int:
