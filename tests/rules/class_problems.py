@@ -4,54 +4,45 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+import counterpoise as cp
 from counterpoise.goals import Table, bind
-from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.class_scores.choosing import choose_class_rules
-from counterpoise.rules.class_scores.table import ClassTable, no_calibration
-from counterpoise.rules.goal_rows import Answers, find_positive
-from counterpoise.rules.scores.table import RuleGroups
-
-ALL = RuleGroups((), ("all",))
 
 
 def drawn_rows(seed, n_rows, n_classes, sharpness=1.5):
     """Return probabilities, and labels drawn from them."""
     rng = np.random.default_rng(seed)
     raw = sharpness * rng.normal(size=(n_rows, n_classes))
-    told = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
-    labels = (rng.random(n_rows)[:, None] > told.cumsum(axis=1)).sum(axis=1)
+    shares = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
+    labels = (rng.random(n_rows)[:, None] > shares.cumsum(axis=1)).sum(axis=1)
     labels[:n_classes] = np.arange(n_classes)
-    return told, np.minimum(labels, n_classes - 1)
+    return shares, np.minimum(labels, n_classes - 1)
 
 
-def written_rows(told):
+def written_rows(shares):
     """Return rows that hold every label as often as its probability says: those are then true, to the last digit."""
-    n_rows, n_classes = told.shape
-    return np.repeat(told, n_classes, axis=0), np.tile(np.arange(n_classes), n_rows), told.ravel()
+    n_rows, n_classes = shares.shape
+    return np.repeat(shares, n_classes, axis=0), np.tile(np.arange(n_classes), n_rows), shares.ravel()
 
 
-def known_rows(told, labels, weights=None, groups=ALL, columns=None, classes=None):
-    """Return rows as rules see them; ``told`` is of one model, or a list of several."""
-    several = told if isinstance(told, list) else [told]
-    classes = np.arange(several[0].shape[1]) if classes is None else np.asarray(classes)
-    table = Table(None, classes[labels], columns, sample_weight=weights)
-    nothing = ClassTable({}, Answers({}, {}, find_positive(classes, None)), weights, None)
-    evidence = nothing.with_dataset("train", table, np.stack(several, axis=1))
-    return evidence.calibrated_scores(groups, (no_calibration(len(classes)),) * len(several))
+def fitted(shares, labels, weights=None, columns=None, **settings):
+    """Return the classifier that chooses among rules of such probabilities."""
+    settings = {"alpha": None if "objective" in settings else 1.0} | settings
+    model = cp.GoalClassifier([shares], cv="prefit", decision="sticky", confidence=None, random_state=0, **settings)
+    return model.fit(np.zeros((len(labels), 1)), labels, weights, sensitive_features=columns)
 
 
-def chosen(known, alpha=1.0, goals=(), budget=None, objective=None):
-    """Return our choice."""
-    return choose_class_rules(known, as_problem(None, objective, goals, default_alpha=alpha, budget=budget))
+def losses(model):
+    """Return the probability that each row is decided wrongly."""
+    return model.selection_.losses @ model.mixture_
 
 
-def best_of_all(told, labels, weights, alpha, goals=(), most=None):
+def best_of_all(shares, labels, weights, alpha, goals=(), most=None):
     """Return the least tail of all randomized answers that look at probabilities alone, written out.
 
     Rows with the same probabilities have the same answers: one variable for each of them and class, then the threshold
     of the tail, then what each row has above it.
     """
-    kinds, places = np.unique(told.round(12), axis=0, return_inverse=True)
+    kinds, places = np.unique(shares.round(12), axis=0, return_inverse=True)
     places, (n_kinds, n_classes), n_rows = places.ravel(), kinds.shape, len(labels)
     mass, n_answers = weights / weights.sum(), kinds.size
     right = sp.csr_array((np.ones(n_rows), (np.arange(n_rows), places * n_classes + labels)), (n_rows, n_answers))

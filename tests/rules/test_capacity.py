@@ -8,10 +8,8 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
-from counterpoise import Deferral, GoalClassifier, Groups, MixtureClassifier, load, save
-from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.rules.cautions import MissedGoals
-from counterpoise.rules.scores.capacity import Batch, find_quotas
+from counterpoise import Deferral, GoalClassifier, Groups, MixtureClassifier
+from counterpoise.goals import InfeasibleGoals
 from tests.tiers import some_fast
 
 
@@ -101,29 +99,31 @@ GOALS = {  # each with what must be at least 0
 
 
 def small_problem(seed):
-    """Return a classifier without goals, some goals, a batch, its number and a brute force."""
+    """Return a classifier and some goals, its selection rows, a batch, its number and a brute force."""
     rng = np.random.default_rng(seed)
     n_rows, n_batch = int(rng.integers(24, 60)), int(rng.integers(10, 50))
     sex = np.array(["F", "M"])[np.append([0, 0, 1, 1], rng.integers(0, 2, n_rows - 4))]
     y = np.append([0, 1, 0, 1], rng.integers(0, 2, n_rows - 4))
     scores = np.clip(0.5 + 0.25 * (y - 0.5) + 0.2 * rng.normal(size=n_rows), 0.01, 0.99)
     scores = np.round(scores, 1) if seed % 3 == 0 else scores  # with many ties
-    by = Groups("sex", min_rows=1)
-    X = np.column_stack([scores, np.arange(n_rows)])
-    model = GoalClassifier(FirstColumn(), by=by, cv="prefit", random_state=0).fit(X, y, sensitive_features={"sex": sex})
     names = list(rng.choice(list(GOALS), int(rng.integers(1, 4)), replace=False))
+    model = GoalClassifier(FirstColumn(), goals=names, by=Groups("sex", min_rows=1), cv="prefit", confidence=None)
+    rows = (np.column_stack([scores, np.arange(n_rows)]), y, {"sex": sex})
     is_first = np.append([1, 0], rng.random(n_batch - 2) < rng.uniform(0.2, 0.8)).astype(bool)
-    batch = Batch(rng.random(n_batch), (~is_first).astype(np.int64), lambda rows: rows.astype(float), "features")
+    batch = (np.column_stack([rng.random(n_batch), np.arange(n_batch)]), {"sex": np.where(is_first, "F", "M")})
     force = BruteForce(scores, y, sex == "F", (int(is_first.sum()), int((~is_first).sum())))
-    return model, names, batch, int(rng.integers(0, n_batch + 1)), force
+    return model, names, rows, batch, int(rng.integers(0, n_batch + 1)), force
 
 
 @pytest.mark.parametrize("first", some_fast(range(0, 40, 8)))
 def test_quotas_are_those_of_a_brute_force(first):
-    n_infeasible = 0
+    n_compared = 0
     for seed in range(first, first + 8):
-        model, names, batch, top, force = small_problem(seed)
-        problem, table = model.problem(goals=names), model.family_.selection_data
+        model, names, (X, y, columns), (batch, sexes), top, force = small_problem(seed)
+        try:
+            model.fit(X, y, sensitive_features=columns)
+        except InfeasibleGoals:
+            continue  # no thresholds meet the goals
 
         def slack_and_error(amount, names=names, force=force, top=top):
             rates = force.rates((amount, top - amount))
@@ -133,35 +133,24 @@ def test_quotas_are_those_of_a_brute_force(first):
         tried = [slack_and_error(amount) for amount in np.linspace(low, high, 401)]
         best = min((error for slack, error in tried if slack >= -1e-9), default=None)
         try:
-            amounts, quotas = find_quotas(table, model.groups_, problem, batch, top)
+            decisions = model.predict(batch, sensitive_features=sexes, top=top)
         except InfeasibleGoals as error:
-            amounts, nearest = None, error.nearest_top
-        if amounts is None:
+            decisions, nearest = None, error.nearest_top
+        if decisions is None:
             assert best is None, seed
-            n_infeasible += 1
-            if nearest is not None:
-                assert nearest != top
-                assert find_quotas(table, model.groups_, problem, batch, nearest).counts.sum() == nearest
+            assert nearest != top
+            assert nearest is None or model.predict(batch, sensitive_features=sexes, top=nearest).sum() == nearest
             continue
-        slack, error = slack_and_error(amounts[0])
-        assert amounts.sum() == pytest.approx(top)
-        assert slack >= -1e-7, seed
-        assert best is None or error <= best + 1e-9, seed
-        assert quotas.sum() == top
-        assert np.abs(quotas - amounts).max() < 1
-        roundings = [
-            whole for whole in (int(amounts[0] + 1e-9), int(np.ceil(amounts[0] - 1e-9))) if low <= whole <= high
-        ]
-        slacks = {whole: slack_and_error(whole)[0] for whole in roundings}
-        if max(slacks.values()) >= 0:  # some rounding meets the goals: so does the chosen one
-            assert slacks[int(quotas[0])] >= -1e-7
-        chosen = batch.select(quotas)
-        for group, quota in enumerate(quotas.tolist()):
-            own = batch.groups == group
-            assert chosen[own].sum() == quota
-            if 0 < quota < own.sum():
-                assert batch.scores[own & chosen].min() > batch.scores[own & ~chosen].max()
-    assert n_infeasible < 8
+        assert decisions.sum() == top
+        n_compared += best is not None
+        quota = int(decisions[sexes["sex"] == "F"].sum())
+        near = [slack_and_error(amount) for amount in np.linspace(max(low, quota - 1), min(high, quota + 1), 401)]
+        # whole rows are a rounding of the best quotas, which the steps of 0.005 rows miss by little
+        assert any(slack >= -3e-3 and (best is None or error <= best + 3e-3) for slack, error in near), seed
+        for sex in "FM":
+            chosen, scores = decisions[sexes["sex"] == sex] == 1, batch[sexes["sex"] == sex, 0]
+            assert not 0 < chosen.sum() < chosen.size or scores[chosen].min() > scores[~chosen].max()
+    assert n_compared
 
 
 @pytest.mark.parametrize("top", [0, 1, 17, 400, 1000])
@@ -178,12 +167,6 @@ def test_without_groups_the_highest_scores_are_selected():
     model, (X, _, _) = fitted(["recall >= 0.2"], by=()), people(1000, 1)
     decisions = model.predict(X, top=300)
     assert decisions.sum() == 300
-    assert X[decisions == 1, 0].min() > X[decisions == 0, 0].max()
-
-
-def test_without_goals_one_quota_is_for_all_groups():
-    model, (X, _, columns) = fitted([]), people(1000, 1)
-    decisions = model.predict(X, sensitive_features=columns, top=300)
     assert X[decisions == 1, 0].min() > X[decisions == 0, 0].max()
 
 
@@ -211,13 +194,6 @@ def test_ties_are_broken_by_ids_under_a_key():
     assert np.array_equal(model.predict(X, sensitive_features=columns, ids=frame, top=40), decisions)
 
 
-def test_scores_that_differ_by_rounding_are_ties():
-    model, ids = fitted(["recall >= 0.1"], by=()), np.arange(50)
-    X = np.column_stack([np.full(50, 0.3), np.arange(50.0)])
-    noisy = X + np.random.default_rng(0).choice([-1e-16, 0, 1e-16], X.shape)
-    assert np.array_equal(model.predict(X, ids=ids, top=10), model.predict(noisy, ids=ids, top=10))
-
-
 def test_group_shares_follow_the_batch():
     model = fitted(["recall(sex=F) >= 0.5", "false_positive_rate(sex=M) <= 0.3"])
     X, _, columns = people(3000, 1)
@@ -225,13 +201,6 @@ def test_group_shares_follow_the_batch():
     some = np.sort(np.append(some, np.flatnonzero(columns["sex"] == "F")[:60]))
     sexes = {"sex": columns["sex"][some]}
     assert model.predict(X[some], sensitive_features=sexes, top=200).sum() == 200
-
-
-def test_a_group_that_the_batch_lacks_does_not_matter():
-    model, (X, _, columns) = fitted([PARITY, "recall(sex=F) >= 0.5"]), people(1000, 1)
-    men = columns["sex"] == "M"
-    decisions = model.predict(X[men], sensitive_features={"sex": columns["sex"][men]}, top=50)
-    assert decisions.sum() == 50
 
 
 def test_unknown_groups_are_pooled_or_refused_as_in_predict():
@@ -274,96 +243,6 @@ def test_labels_are_those_of_the_classes_and_the_positive_one_is_selected():
     assert X[decisions == "bad", 0].mean() > 0.7
 
 
-def test_a_budget_is_above_the_least_error_of_so_many_rows():
-    X, _, columns = people(1000, 1)
-    goals = ["recall >= 0.1"]
-    loose = fitted(goals, objective="positive_rate(sex=F)")
-    tight = fitted(goals, objective="positive_rate(sex=F)", budget=0.001)
-    women = columns["sex"] == "F"
-    n_women = [one.predict(X, sensitive_features=columns, top=300)[women].sum() for one in (loose, tight)]
-    assert n_women[0] == 0
-    assert n_women[1] > 10
-
-
-def test_a_stored_model_selects_the_same_rows(tmp_path):
-    X, y, columns = people(1000)
-    model = GoalClassifier(LogisticRegression(), goals=[PARITY], by="sex", cv=3).fit(X, y, sensitive_features=columns)
-    save(model, tmp_path / "model.cp")
-    X, ids = np.round(X), np.arange(1000)  # ties
-    again = load(tmp_path / "model.cp")
-    decisions = model.predict(X, sensitive_features=columns, ids=ids, top=123)
-    assert np.array_equal(again.predict(X, sensitive_features=columns, ids=ids, top=123), decisions)
-
-
-def test_more_groups_than_two():
-    rng = np.random.default_rng(0)
-
-    def rows(n_rows):
-        region = rng.integers(0, 4, n_rows)
-        chance = 1 / (1 + np.exp(-(1.5 * rng.normal(size=n_rows) - 1 + 0.4 * region)))
-        X = np.column_stack([chance, rng.normal(size=n_rows)])
-        return X, (rng.random(n_rows) < chance).astype(int), {"region": np.array(list("ABCD"))[region]}
-
-    X, y, columns = rows(3000)
-    goals = ["max_difference(selection_rate, by=region) <= 0.04"]
-    model = GoalClassifier(FirstColumn(), goals=goals, by="region", cv="prefit", confidence=None, random_state=0)
-    model.fit(X, y, sensitive_features=columns)
-    batch, _, others = rows(2000)
-    decisions = model.predict(batch, sensitive_features=others, top=500)
-    rates = [decisions[others["region"] == one].mean() for one in "ABCD"]
-    assert decisions.sum() == 500
-    assert np.ptp(rates) <= 0.04 + 2 / 450
-
-
-def test_ten_days_of_payments_with_so_many_checks_a_day():
-    rng = np.random.default_rng(0)
-
-    def payments(n_rows, shares):
-        country = rng.choice(2, n_rows, p=shares)
-        X = rng.normal(size=(n_rows, 3))
-        is_fraud = rng.random(n_rows) < 1 / (1 + np.exp(-(X @ [1.2, 0.8, 0.5] + 0.5 * country - 6.5)))
-        return X, is_fraud.astype(int), {"country": np.array(["A", "B"])[country]}
-
-    X, y, columns = payments(20_000, [0.7, 0.3])
-    assert 0.004 < y.mean() < 0.007
-    goals = ["min_ratio(selection_rate, by=country) >= 0.8"]
-    model = GoalClassifier(LogisticRegression(), goals=goals, by="country", cv=3, confidence=None, random_state=0)
-    model.fit(X, y, sensitive_features=columns)
-    for day in range(10):
-        first = rng.uniform(0.5, 0.85)
-        X, _, columns = payments(3000, [first, 1 - first])
-        decisions = model.predict(X, sensitive_features=columns, ids=np.arange(3000) + 3000 * day, top=60)
-        assert decisions.sum() == 60
-        rates = [decisions[columns["country"] == one].mean() for one in "AB"]
-        assert min(rates) >= 0.8 * max(rates)
-
-
-@pytest.mark.slow
-def test_goals_of_every_kind_beside_a_capacity():
-    X, y, columns = people(2000)
-    frame = pd.DataFrame({"score": X[:, 0], "noise": X[:, 1], **columns})
-    live = Table(frame[:300])
-    settings = [
-        ({"goals": ["recall >= 0.3 with confidence 0.9"]}, {}),
-        ({"goals": ["positive_rate(live) <= 0.4"]}, {"datasets": {"live": live}}),
-        ({"objective": "worst-group"}, {"sensitive_features": frame[["sex"]]}),
-        ({"goals": ["max_difference(recall, by=sex) <= 0.1"]}, {"sample_weight": np.linspace(1, 2, 2000)}),
-        ({"goals": ["churn <= 0.4"], "by": ["sex", "baseline"]}, {"baseline": (frame["score"] > 0.4).astype(int)}),
-    ]
-    for parameters, columns_of_fit in settings:
-        model = GoalClassifier(FirstColumn(), cv="prefit", **{"by": "sex", "confidence": None, **parameters})
-        model.fit(frame, y, **columns_of_fit)
-        beside = {name: value[:1000] for name, value in columns_of_fit.items() if name == "baseline"}
-        assert model.predict(frame[:1000], top=300, **beside).sum() == 300
-        assert model.score(frame[:1000], y[:1000], top=300, **beside) > 0.6
-
-
-@pytest.mark.slow
-def test_exactly_so_many_of_a_million_rows_are_selected():
-    model, (X, _, columns) = fitted(), people(1_000_000, 1)
-    assert model.predict(X, sensitive_features=columns, ids=np.arange(1_000_000), top=50_000).sum() == 50_000
-
-
 # Refusals.
 
 
@@ -380,17 +259,6 @@ def test_goals_that_fix_the_selection_rate_name_the_nearest_number():
         model.predict(X, sensitive_features=columns, top=300)
     assert refusal.value.nearest_top == 200
     assert refusal.value.as_dict()["nearest_top"] == 200
-
-
-@pytest.mark.slow
-def test_a_recall_needs_so_many_rows():
-    model, (X, _, columns) = fitted(["recall >= 0.5"]), people(1000, 1)
-    with pytest.raises(InfeasibleGoals, match=r"No choice of 0 of the 1000 rows meets recall >= 0.5\.") as refusal:
-        model.predict(X, sensitive_features=columns, top=0)
-    nearest = refusal.value.nearest_top
-    assert model.predict(X, sensitive_features=columns, top=nearest).sum() == nearest
-    with pytest.raises(InfeasibleGoals):
-        model.predict(X, sensitive_features=columns, top=nearest - 1)
 
 
 @pytest.mark.parametrize(
@@ -424,14 +292,6 @@ def test_rows_that_nothing_tells_apart_are_refused():
     assert model.predict(X, sensitive_features=columns, top=1000).all()  # all of them are selected
 
 
-def test_ids_are_checked():
-    model, (X, _, columns) = fitted(), people(1000, 1)
-    with pytest.raises(ValueError, match="ids must hold one id for each of the 1000 rows of X; got 3"):
-        model.predict(X, sensitive_features=columns, top=10, ids=[1, 2, 3])
-    with pytest.raises(ValueError, match="ids are for decision='sticky', and for top; this classifier has"):
-        model.predict(X, sensitive_features=columns, ids=np.arange(1000))
-
-
 @pytest.mark.slow
 def test_classifiers_that_have_no_single_order_are_refused():
     X, y, columns = people(1000)
@@ -452,12 +312,6 @@ def test_classifiers_that_have_no_single_order_are_refused():
         many.predict(flowers, top=10)
 
 
-def test_partitions_that_are_decided_one_by_one_are_refused():
-    distributed = pytest.importorskip("counterpoise.distributed")
-    with pytest.raises(ValueError, match=r"here partitions are decided one by one. .* to_local\(\).predict\(X, top="):
-        distributed.DaskGoalClassifier().predict(None, top=3)
-
-
 def test_a_total_is_about_the_rows_of_fit_and_no_goal_for_a_batch():
     X, y, columns = people(1000)
     columns = columns | {"amount": np.ones(1000)}
@@ -466,59 +320,3 @@ def test_a_total_is_about_the_rows_of_fit_and_no_goal_for_a_batch():
     with pytest.raises(ValueError, match=r"top cannot keep the goal total\(value=amount\) <= 400: a total is about"):
         model.predict(X, top=10)
     assert model.rebalance(goals=()).predict(X, top=10).sum() == 10
-
-
-@pytest.mark.slow
-def test_rows_move_between_many_groups_until_the_goals_hold():
-    rng = np.random.default_rng(0)
-    names = np.array([f"g{number:02d}" for number in range(8)])
-    g, X = np.repeat(names, 30), rng.random((240, 1))
-    y = (rng.random(240) < X[:, 0]).astype(int)
-    goal = "max_difference(selection_rate, by=g) <= 0.4"
-    model = GoalClassifier(FirstColumn(), cv="prefit", goals=[goal], by="g", confidence=None, random_state=0)
-    model.fit(X, y, sensitive_features={"g": g})
-    for seed in range(2):
-        draw = np.random.default_rng(seed)
-        groups = np.repeat(names, draw.integers(3, 9, 8))
-        decisions = model.predict(draw.random((groups.size, 1)), sensitive_features={"g": groups}, top=14)
-        rates = [decisions[groups == name].mean() for name in names]
-        assert decisions.sum() == 14
-        assert max(rates) - min(rates) <= 0.4 + 1e-9
-
-
-def test_goals_that_no_whole_rows_meet_are_a_caution():
-    model = fitted(["max_difference(selection_rate, by=sex) <= 0.05"])
-    rows = np.column_stack([np.linspace(0.1, 0.9, 7), np.zeros(7)])
-    with pytest.warns(MissedGoals, match="whole rows of its groups miss max_difference"):
-        decisions = model.predict(rows, sensitive_features={"sex": list("FFFMMMM")}, top=2)
-    assert decisions.sum() == 2
-
-
-def test_rows_in_a_list_may_tie():
-    model, (X, _, columns) = fitted(), people(60, 1)
-    X[:, 0] = X[:, 0].round(1)
-    expected = model.predict(X, sensitive_features=columns, top=20)
-    assert model.predict(X.tolist(), sensitive_features=columns, top=20).tolist() == expected.tolist()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("digits", [1, 9])
-def test_unknown_groups_take_their_part_of_the_highest_scores_and_the_nearest_top_is_accepted(digits):
-    rng = np.random.default_rng(0)
-    g, X = np.repeat(list("abc"), 100), rng.random((300, 2)).round(digits)
-    y = (rng.random(300) < X[:, 0]).astype(int)
-    options = {"by": Groups("g", unknown="pool"), "confidence": None, "random_state": 0}
-    model = GoalClassifier(FirstColumn(), cv="prefit", goals=["selection_rate(g=a) <= 0.6"], **options)
-    model.fit(X, y, sensitive_features={"g": g})
-    groups = {"g": np.repeat(list("abcz"), [20, 20, 20, 30])}
-    rows = np.column_stack([rng.random(90).round(digits), rng.random(90)])
-    taken = []
-    for top in range(0, 91, 15):
-        try:
-            decisions = model.predict(rows, sensitive_features=groups, top=top)
-        except InfeasibleGoals as error:
-            decisions = model.predict(rows, sensitive_features=groups, top=error.nearest_top)
-            assert decisions[groups["g"] == "a"].sum() == 12
-        taken.append(decisions[groups["g"] == "z"].sum())
-    assert taken == sorted(taken)
-    assert taken[-1] > 20

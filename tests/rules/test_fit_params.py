@@ -104,19 +104,6 @@ def test_rows_to_stop_on_keep_persons_together_and_the_order_of_time(seen):
     assert all(rows.max() < outside.min() for rows, outside, *_ in seen[:-1])
 
 
-def test_with_rows_of_their_own_to_choose_on_the_models_stop_on_a_part_of_x(seen):
-    model = goal_classifier(Stopping(early_stopping_rounds=5))
-    model.fit(X[:150], Y[:150], X_val=X[150:], y_val=Y[150:], eval_set=0.2)
-    ((rows, outside, *_),) = seen
-    assert_array_equal(np.sort(np.append(rows, outside)), np.arange(150))
-
-
-def test_an_eval_set_of_other_rows_is_passed_on_as_it_is(seen):
-    other = [(X[:20], CODES[:20])]
-    goal_classifier(Stopping(), cv=2).fit(X[20:], Y[20:], eval_set=other)
-    assert [outside.size for _, outside, *_ in seen] == [20] * 3
-
-
 PIPE = make_pipeline(StandardScaler(), Stopping())
 REFUSED = {
     "unknown": (Stopping(), {"marx": 1}, "fit got 'marx', which neither GoalClassifier nor .* Did you mean 'marks'?"),
@@ -134,12 +121,6 @@ def test_arguments_that_no_model_takes_are_refused_before_training(case, seen):
     with pytest.raises((TypeError, ValueError), match=message):
         goal_classifier(model).fit(X, Y, **params)
     assert not seen
-
-
-def test_fitted_models_take_no_arguments_of_training():
-    model = LogisticRegression(max_iter=1000).fit(X[:, 1:], Y)
-    with pytest.raises(TypeError, match=r"trains no model.*takes no 'callbacks'"):
-        goal_classifier(model, cv="prefit").fit(X[:, 1:], Y, callbacks=[])
 
 
 def test_of_several_models_each_gets_what_it_takes(seen):

@@ -103,35 +103,6 @@ def test_twins_are_scored_by_the_models_of_folds_that_scored_the_rows(loans):
     assert np.array_equal(model.family_.selection_data.scores["train"], model.family_.selection_data.scores["same"])
 
 
-@pytest.mark.slow
-def test_margins_and_proofs_hold_for_flips(loans):
-    X, y, _, changed = loans
-    goals, twins = ["flip_rate(twin=swapped) <= 0.1", "recall >= 0.3"], {"swapped": Table(changed)}
-    model = cp.GoalClassifier(LogisticRegression(), goals=goals, random_state=0).fit(X, y, datasets=twins)
-    assert model.confidence_ == 0.9
-    margin, value = model.margins_[0], model.check_goals()[0].value
-    assert value < 0.1
-    assert margin.standard_error == pytest.approx(np.hypot(1, 0.5) * np.sqrt(value * (1 - value) / 3000), rel=0.1)
-    proven = cp.GoalClassifier(LogisticRegression(), goals=goals, random_state=0, confidence=cp.Proof(0.9))
-    assert proven.fit(X, y, datasets=twins).proof_.is_proven
-    drawn = cp.GoalClassifier(LogisticRegression(), goals=goals, decision="sticky", random_state=0)
-    drawn.fit(X, y, datasets=twins)
-    assert drawn.check_goals()[0].value < 0.1
-
-
-def test_models_are_mixed_inside_a_goal_on_flips(loans):
-    X, y, _, changed = loans
-    models = [LogisticRegression(C=c).fit(part, y) for c, part in ((1.0, X), (1e-4, X))]
-    mixed = cp.MixtureClassifier(models, goals="flip_rate(twin=swapped) <= 0.05", alpha=1.0, confidence=None)
-    mixed.fit(X, y, datasets={"swapped": Table(changed)})
-    flips = [(one.predict(X) != one.predict(changed)).mean() for one in models]
-    assert mixed.check_goals()[0].value == pytest.approx(np.array(flips) @ mixed.mixture_)
-    with pytest.raises(InfeasibleGoals, match=r"flip_rate\(twin=swapped\) <= 0\.0\d*"):
-        cp.MixtureClassifier(models[:1], goals="flip_rate(twin=swapped) <= 0.001", confidence=None).fit(
-            X, y, datasets={"swapped": Table(changed)}
-        )
-
-
 def test_what_flips_cannot_be_chosen_for_is_said_before_anything_is_trained(loans):
     X, y, sex, changed = loans
     goal = "flip_rate(twin=swapped) <= 0.05"

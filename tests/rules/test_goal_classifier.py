@@ -7,12 +7,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
-    GridSearchCV,
     KFold,
     ShuffleSplit,
     StratifiedKFold,
@@ -20,12 +16,9 @@ from sklearn.model_selection import (
     cross_val_predict,
 )
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
-from counterpoise.goals import InfeasibleGoals, Table
 from tests.inside import kept_scores
 
 N = 600
@@ -177,15 +170,6 @@ class Counted(LogisticRegression):
         return super().fit(X, y, sample_weight)
 
 
-def test_frozen_models_are_fitted_models():
-    tree = clone(TREE).fit(X[:300], Y[:300])
-    rest = X[300:], Y[300:]
-    frozen = cp.GoalClassifier(FrozenEstimator(tree), goals=GOALS[:1], confidence=None).fit(*rest)
-    known = cp.GoalClassifier(tree, cv="prefit", goals=GOALS[:1], confidence=None).fit(*rest)
-    assert frozen.rules_ == known.rules_
-    np.testing.assert_array_equal(frozen.predict(X), known.predict(X))
-
-
 def test_rows_to_choose_on_may_be_given_instead_of_folds():
     model = cp.GoalClassifier(TREE, goals=GOALS, by="sex", random_state=0, confidence=None)
     model.fit(X[:300], Y[:300], X_val=X[300:], y_val=Y[300:], sensitive_features_val={"sex": SEX[300:]})
@@ -209,39 +193,6 @@ def test_models_that_are_fitted_are_kept_by_a_clone():
     assert clone(cp.GoalClassifier(tree)).estimator is not tree
 
 
-def test_several_models_bring_all_their_thresholds():
-    both = fitted([("tree", TREE), make_pipeline(StandardScaler(), LogisticRegression())], goals=GOALS)
-    assert both.names_ == ["tree", ""]
-    assert len(both.estimators_) == 2
-    assert both.value_ <= min(fitted().value_, fitted(LogisticRegression()).value_) + 1e-3
-    shares = [one[:, 1] for one in both.staged_decision_proba(X, sensitive_features={"sex": SEX})]
-    np.testing.assert_allclose(shares[-1], both.decision_proba(X, sensitive_features={"sex": SEX})[:, 1], atol=1e-9)
-    np.testing.assert_allclose(shares[0], fitted().decision_proba(X, sensitive_features={"sex": SEX})[:, 1], atol=1e-9)
-
-
-def test_another_mixture_tradeoff_and_one_rule_are_as_for_every_mixture(decided):
-    tail = fitted(decision="sticky").rebalance(alpha=0.2, budget=0.02)
-    assert tail.alpha_ == 0.2
-    with pytest.raises(ValueError, match=r"decision='fixed' decides by one rule.*Set decision='sticky'"):
-        decided.rebalance(alpha=0.2)
-    assert decided.rebalance(by=()).value_ >= decided.value_ - 1e-4
-    assert list(decided.rebalance(by=None).rules_[0].thresholds) == ["all"]
-    assert decided.rebalance().rules_[0].thresholds == decided.rules_[0].thresholds
-    kept = decided.rebalance(by="baseline", goals="churn <= 0.1")
-    assert kept.predict(X, baseline=OLD).shape == (N,)
-    found = cp.tradeoff(decided, "recall >= 0.8", bounds=[0.7, 0.9])
-    assert len(found) == 2
-    assert decided.rebalance(decision="sticky").value_ <= decided.value_ + 1e-4
-
-
-def test_goals_on_another_dataset_hold_there():
-    mail = Table(X[:200], None, {"sex": SEX[:200]}, baseline=OLD[:200])
-    model = cp.GoalClassifier(TREE, goals="churn(mail) <= 0.3", cv=3, random_state=0, confidence=None)
-    model.fit(X[200:], Y[200:], datasets={"mail": mail})
-    assert model.check_goals()[0].holds
-    assert np.mean(OLD[:200] != model.predict(X[:200])) == pytest.approx(model.check_goals()[0].value)
-
-
 @pytest.mark.parametrize(
     "frame", [FRAME.assign(sex=SEX), pl.from_pandas(FRAME.assign(sex=SEX))], ids=["pandas", "polars"]
 )
@@ -258,25 +209,6 @@ def test_the_default_takes_categories_and_missing_values_of_a_data_frame(frame):
     assert all(check.holds for check in model.check_goals())
 
 
-def test_texts_and_learners_without_weights_are_taken():
-    words = np.array([f"{old} {sex}" for old, sex in zip(OLD, SEX, strict=True)])
-    bag = make_pipeline(CountVectorizer(), LogisticRegression())
-    said = cp.GoalClassifier(bag, cv=3, random_state=0).fit(list(words), Y).predict(list(words))
-    assert (said == OLD).mean() > 0.8
-    near = cp.GoalClassifier(KNeighborsClassifier(), cv=2, random_state=0).fit(X, Y, np.where(SEX == "M", 1.0, 0.0))
-    assert type(near.estimators_[0]).__name__ == "Resampled"
-    assert type(cp.GoalClassifier(KNeighborsClassifier(), cv=2).fit(X, Y).estimators_[0]) is KNeighborsClassifier
-
-
-def test_parameters_of_the_estimator_can_be_searched():
-    search = GridSearchCV(
-        cp.GoalClassifier(TREE, cv=2, goals=GOALS[:1], random_state=0, confidence=None),
-        {"estimator__max_depth": [1, 3]},
-        cv=2,
-    )
-    assert search.fit(X, Y).best_params_ == {"estimator__max_depth": 3}
-
-
 def test_seeds_fix_the_folds_and_threads_change_nothing():
     seeded = cp.GoalClassifier(
         DecisionTreeClassifier(max_depth=4, max_features=1), cv=3, goals=GOALS[:1], confidence=None
@@ -288,14 +220,6 @@ def test_seeds_fix_the_folds_and_threads_change_nothing():
     assert first.rules_ == again.rules_
     other = clone(seeded).set_params(random_state=2).fit(X, Y)
     assert other.rules_ != first.rules_
-
-
-def test_it_is_saved_and_decides_the_same(decided, tmp_path):
-    cp.save(decided, tmp_path / "model.cp")
-    loaded = cp.load(tmp_path / "model.cp")
-    sex = {"sex": SEX}
-    np.testing.assert_array_equal(loaded.predict(X, sensitive_features=sex), decided.predict(X, sensitive_features=sex))
-    assert loaded.rebalance(goals=GOALS[:1]).rules_ == decided.rebalance(goals=GOALS[:1]).rules_
 
 
 class Answering:
@@ -358,18 +282,6 @@ def test_what_cannot_be_is_refused(settings, text):
 def test_rows_that_do_not_belong_together_are_refused(given, text):
     with pytest.raises(ValueError, match=text):
         cp.GoalClassifier(TREE, cv=2, random_state=0).fit(X, Y, **given)
-
-
-@pytest.mark.slow
-def test_after_goals_that_cannot_hold_others_need_no_training():
-    goals = ["recall >= 0.9", "positive_rate <= 0.1"]
-    model = cp.GoalClassifier(TREE, cv=FOLDS, random_state=0).fit(X, Y).set_params(goals=goals)
-    with pytest.raises(InfeasibleGoals, match="No single rule meets"):
-        model.fit(X, Y)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-    expected = cp.GoalClassifier(TREE, cv=FOLDS, goals=goals[:1], random_state=0, confidence=None).fit(X, Y)
-    np.testing.assert_array_equal(model.rebalance(goals=goals[:1]).predict(X), expected.predict(X))
 
 
 def test_folds_of_one_class_and_texts_for_the_default_are_refused():

@@ -1,4 +1,4 @@
-"""KeyedDraws by id: equal ids draw equally whatever their type, unequal ones do not, nonsense is refused."""
+"""Draws by id: equal ids draw equally whatever their type, unequal ones do not, nonsense is refused."""
 
 import datetime as dt
 from decimal import Decimal
@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from counterpoise.rules.draws import KeyedDraws, make_key
+from tests.inside import keyed_draws
 
-KEY = make_key(0)
 NOON = dt.datetime(2020, 7, 1, 12, tzinfo=dt.UTC)
 
 
 def draw(value):
-    return KeyedDraws(KEY).by_id([value], 1)[0]
+    return keyed_draws().by_id([value], 1)[0]
 
 
 EQUAL = {
@@ -41,7 +40,7 @@ def test_equal_ids_draw_equally_and_kinds_are_apart():
 
 def test_ids_of_many_digits_stay_apart():
     for values in ([Decimal(10**17 + k) for k in range(1000)], np.arange(1000, dtype=np.uint64) + np.uint64(2**63)):
-        assert len(set(KeyedDraws(KEY).by_id(values, 1000))) == 1000
+        assert len(set(keyed_draws().by_id(values, 1000))) == 1000
 
 
 def columns():
@@ -61,7 +60,7 @@ def columns():
 
 def test_columns_of_other_libraries_hold_plain_values():
     for ids, plain in columns():
-        np.testing.assert_array_equal(KeyedDraws(KEY).by_id(ids, 2), KeyedDraws(KEY).by_id(plain, 2))
+        np.testing.assert_array_equal(keyed_draws().by_id(ids, 2), keyed_draws().by_id(plain, 2))
 
 
 MISSING = [None, np.nan, float("nan"), pd.NA, pd.NaT, Decimal("NaN"), np.datetime64("NaT", "s"), ""]
@@ -75,7 +74,7 @@ NONSENSE = {
 @pytest.mark.parametrize(("text", "value"), [(text, value) for text, values in NONSENSE.items() for value in values])
 def test_nonsense_is_refused_with_its_place(text, value):
     with pytest.raises(ValueError, match=text) as caught:
-        KeyedDraws(KEY).by_id([3, value], 2)
+        keyed_draws().by_id([3, value], 2)
     assert "\n" not in str(caught.value)
 
 
@@ -83,4 +82,4 @@ def test_missing_ids_of_columns_are_refused():
     arrow = pytest.importorskip("pyarrow", reason="columns of Arrow")
     for ids in (pd.Series([1, None], dtype="Int64"), arrow.array([1, None]), np.ma.array([1, 2], mask=[False, True])):
         with pytest.raises(ValueError, match=r"must not be missing.* at position 1"):
-            KeyedDraws(KEY).by_id(ids, 2)
+            keyed_draws().by_id(ids, 2)

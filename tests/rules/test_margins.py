@@ -1,6 +1,5 @@
 """Margins: goals that hold together on new rows, their standard errors, and what is said where they are not reached."""
 
-import copy
 import re
 import warnings
 from contextlib import suppress
@@ -13,19 +12,7 @@ from sklearn.model_selection import KFold, TimeSeriesSplit
 from sklearn.svm import SVC
 
 import counterpoise as cp
-from counterpoise.goals import InfeasibleGoals, Table, as_goals
-from counterpoise.rules.cautions import ConfidenceNotReached
-from counterpoise.rules.choosing import as_problem
-from counterpoise.rules.goal_rows import Answers, find_positive
-from counterpoise.rules.margins import FOLD_SHIFT, why_no_margin
-from counterpoise.rules.options import Groups
-from counterpoise.rules.program import choose
-from counterpoise.rules.scores.candidates import follow_cuts
-from counterpoise.rules.scores.family import CutFamily
-from counterpoise.rules.scores.fixed import deciding_rules
-from counterpoise.rules.scores.table import ScoreTable, find_groups, rank
-from counterpoise.theory.risks import WorstGroup
-from tests.tiers import slow
+from counterpoise.goals import InfeasibleGoals
 
 GOALS = [
     "recall >= 0.7",
@@ -43,31 +30,21 @@ def drawn(n_rows, seed):
     return 1 / (1 + np.exp(1.1 - 1.2 * x - 0.5 * rng.normal(size=n_rows))), y, sex
 
 
-def ranked_rows(scores, y, sex, by=("sex",), weights=None):
-    table = Table(None, y, {"sex": sex}, sample_weight=weights)
-    answers = Answers({"train": table}, {}, find_positive(np.array([0, 1]), None))
-    known = ScoreTable({"train": scores[:, None]}, answers, weights, None, np.array([0.5]))
-    return rank(known, find_groups(Groups(by), table))
-
-
 def share_that_holds(n_draws, n_rows, confidence):
     """Return how often goals hold on the population without and with margins, and how often these were reached."""
     scores, y, sex = drawn(200_000, 0)
-    goals = as_goals(GOALS)
-    aim = as_problem(1.0, None, goals, by=Groups(("sex",)), decision="fixed")
     results = []
     for seed in range(n_draws):
         places = np.random.default_rng(seed).choice(y.size, n_rows, replace=False)
-        ranked = ranked_rows(scores[places], y[places], sex[places])
-        plain = deciding_rules(ranked, aim, choose(CutFamily(ranked), aim))
-        rule, safe = follow_cuts(ranked, aim, plain.rules).safe_rule(confidence)
-        held = []
-        for one in (plain.rules, rule):
-            (own,) = ranked.as_rules(one)
-            above = scores > np.where(sex == "F", own.thresholds["sex=F"], own.thresholds["sex=M"])
+        columns, held = {"sex": sex[places]}, []
+        for level in (None, confidence):
+            model = cp.GoalClassifier([scores[places]], cv="prefit", goals=GOALS, by="sex", confidence=level)
+            model.fit(np.zeros((n_rows, 1)), y[places], sensitive_features=columns)
+            (rule,) = model.rules_
+            above = scores > np.where(sex == "F", rule.thresholds["sex=F"], rule.thresholds["sex=M"])
             alarms = [above[(sex == group) & (y == 0)].mean() for group in "FM"]
             held.append(above[y == 1].mean() >= 0.7 and abs(np.diff(alarms)[0]) <= 0.05 and above.mean() <= 0.5)
-        results.append((*held, safe.confidence is not None))
+        results.append((*held, model.confidence_ is not None))
     return np.mean(results, axis=0)
 
 
@@ -114,68 +91,17 @@ def test_a_classifier_aims_inside_of_its_bounds_and_says_by_how_much(rows):
     )
 
 
-def test_a_higher_confidence_keeps_a_larger_margin(rows):
-    values = [fitted(rows, ["recall >= 0.85"], confidence=level).margins_[0].value for level in (0.7, 0.95)]
-    assert values[0] < values[1]
-
-
 def test_where_the_confidence_is_out_of_reach_the_goal_that_limits_it_is_named(rows):
-    with pytest.warns(
-        ConfidenceNotReached, match=r"The goal .* limits the confidence.* selection rows would be enough"
-    ):
+    with pytest.warns(UserWarning, match=r"The goal .* limits the confidence.* selection rows would be enough"):
         model = fitted(rows, ["recall >= 0.85", "positive_rate <= 0.69"], confidence=0.999)
     assert model.confidence_ is None
     assert all(check.holds for check in model.check_goals())
-
-
-def test_bounds_that_nothing_is_inside_of_and_goals_with_their_own_confidence_get_no_margin(rows):
-    assert why_no_margin(as_goals("recall >= 1")[0])
-    assert why_no_margin(as_goals("recall >= 0.9 with confidence 0.9")[0])
-    assert not why_no_margin(as_goals("recall >= 0.9")[0])
-    model = fitted(rows, ["recall >= 0.8", "positive_rate <= 1"], confidence=0.9)
-    assert model.margins_[0].standard_error > 0
-
-
-@pytest.mark.slow
-def test_deferral_and_three_groups_have_margins_too(rows):
-    X, y, _ = rows
-    region = np.array(["a", "b", "c"])[np.arange(3000) % 3]
-    goals = ["recall >= 0.75", "max_difference(positive_rate, by=region) <= 0.15"]
-    model = cp.GoalClassifier(LogisticRegression(), goals=goals, by="region", confidence=0.9, random_state=0)
-    model.fit(X[:3000], y[:3000], sensitive_features={"region": region})
-    assert all(check.holds for check in model.check_goals())
-    assert len(model.margins_) == 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cp.Caution if hasattr(cp, "Caution") else UserWarning)
-        other = model.rebalance(deferral=cp.Deferral(0.2), goals=["defer_rate <= 0.3", "recall >= 0.6"])
-    assert all(check.holds for check in other.check_goals())
-    assert other.confidence_ == 0.9
 
 
 @pytest.mark.parametrize("level", [0, 1, 1.5, "high", True])
 def test_a_confidence_is_a_number_between_0_and_1(rows, level):
     with pytest.raises((ValueError, TypeError), match="confidence"):
         fitted(rows, ["recall >= 0.8"], confidence=level)
-
-
-@pytest.mark.parametrize("defers", [False, slow(True)])
-def test_a_budget_of_mean_loss_is_kept_beside_margins(rows, defers):
-    goals, deferral = ["recall >= 0.8"], cp.Deferral(0.3) if defers else None
-    plain = fitted(rows, goals, objective="false_positive_rate", budget=0.01, deferral=deferral)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConfidenceNotReached)
-        model = plain.rebalance(confidence=0.9)
-    least = (
-        plain.rebalance(objective="error_rate", budget=1.0) if not defers else plain.rebalance(alpha=1.0, budget=1.0)
-    )
-    losses = [one.selection_.losses @ one.mixture_ for one in (model, least)]
-    assert losses[0].mean() <= losses[1].mean() + 0.01 + 1e-6
-
-
-def test_the_worst_of_groups_is_what_margins_are_paid_with(rows):
-    model = fitted(rows, ["positive_rate <= 0.6"], objective=WorstGroup("sex"), confidence=0.9)
-    assert model.confidence_ == 0.9
-    assert model.margins_[0].standard_error > 0
 
 
 def test_rules_of_three_classes_have_margins():
@@ -188,20 +114,6 @@ def test_rules_of_three_classes_have_margins():
         assert margin.value - margin.bound > margin.standard_error > 0
     plain = model.rebalance(confidence=None)
     assert model.value_ >= plain.value_ - 0.02  # both are searched for
-
-
-def test_models_of_folds_make_margins_larger(rows):
-    X, y, _ = rows
-    model = cp.GoalClassifier(LogisticRegression(), goals=["recall >= 0.85"], random_state=0).fit(X[:3000], y[:3000])
-    kept = model.family_.selection_data
-    assert kept.has_fold_scores
-    given = model.family_._replace(selection_data=kept._replace(has_fold_scores=False))
-    other = copy.copy(model)
-    other.family_ = given
-    errors = [one.rebalance().margins_[0].standard_error for one in (model, other)]
-    assert errors[0] == pytest.approx(errors[1] * np.hypot(1, FOLD_SHIFT), rel=0.02)
-    on_others = model.rebalance(X[3000:], y[3000:])
-    assert not on_others.family_.selection_data.has_fold_scores
 
 
 def test_rows_in_the_order_of_time_are_scored_by_earlier_ones(rows):
@@ -226,10 +138,8 @@ def test_persons_of_held_out_rows_count_too(rows):
     held_out = {"X_val": np.repeat(X[3000:3500], 6, axis=0), "y_val": np.repeat(y[3000:3500], 6)}
     errors = []
     for ids in (None, np.repeat(np.arange(500), 6)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConfidenceNotReached)
-            model = cp.GoalClassifier(LogisticRegression(), goals=goals, random_state=0)
-            model.fit(X[:3000], y[:3000], **held_out, ids_val=ids)
+        model = cp.GoalClassifier(LogisticRegression(), goals=goals, random_state=0)
+        model.fit(X[:3000], y[:3000], **held_out, ids_val=ids)
         errors.append(model.margins_[0].standard_error)
     assert errors[1] == pytest.approx(np.sqrt(6) * errors[0], rel=0.25)
     with pytest.raises(ValueError, match="one person for each of the 3000 rows of X_val; got 5"):
@@ -239,7 +149,7 @@ def test_persons_of_held_out_rows_count_too(rows):
 
 
 def test_what_nothing_makes_sure_is_not_promised(rows):
-    with pytest.warns(ConfidenceNotReached, match="The goal recall >= 1 limits the confidence"):
+    with pytest.warns(UserWarning, match="The goal recall >= 1 limits the confidence"):
         model = fitted(rows, ["recall >= 1", "positive_rate <= 1"], confidence=0.9)
     assert model.confidence_ is None
     assert "no rule can be inside" in model.margins_[0].reason
@@ -278,17 +188,15 @@ def test_persons_must_be_named_and_kept_together(rows):
     model.set_params(cv=KFold(3, shuffle=True, random_state=0))
     with pytest.raises(ValueError, match="Fold 0 of cv has rows of one person both inside and outside"):
         model.fit(X[:300], y[:300], ids=np.arange(300) // 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConfidenceNotReached)
-        alone = model.set_params(cv="prefit", estimator=LogisticRegression().fit(X, y)).fit(X[:300], y[:300])
-        together = model.fit(X[:300], y[:300], ids=np.zeros(300, dtype=int))
+    alone = model.set_params(cv="prefit", estimator=LogisticRegression().fit(X, y)).fit(X[:300], y[:300])
+    together = model.fit(X[:300], y[:300], ids=np.zeros(300, dtype=int))
     assert together.margins_[0].standard_error >= alone.margins_[0].standard_error * 0.5
 
 
 def test_rows_without_a_failure_show_little(rows):
     X, y, _ = rows
     perfect = cp.GoalClassifier([y[:60].astype(float)], cv="prefit", goals=["recall >= 0.97"], random_state=0)
-    with pytest.warns(ConfidenceNotReached):
+    with pytest.warns(UserWarning, match="recall >= 0.97"):
         perfect.fit(X[:60], y[:60])
     assert perfect.confidence_ is None
 
@@ -298,7 +206,7 @@ def test_few_rows_promise_nothing_and_say_how_many_would_do() -> None:
     X = rng.normal(size=(5000, 2))
     y = (X[:, 0] + rng.normal(size=5000) > 0.5).astype(int)
     model = LogisticRegression().fit(X, y)
-    with pytest.warns(ConfidenceNotReached, match="selection rows would be enough"):
+    with pytest.warns(UserWarning, match="selection rows would be enough"):
         few = cp.GoalClassifier(model, goals=["recall >= 0.6"], cv="prefit").fit(X[:20], y[:20])
     assert few.confidence_ is None
     many = cp.GoalClassifier(model, goals=["recall >= 0.6"], cv="prefit").fit(X[:400], y[:400])
@@ -334,7 +242,7 @@ def many_columns(n_rows, seed):
 def test_a_model_that_interpolates_keeps_no_confidence_where_more_rows_spread_its_scores():
     X, y = many_columns(300, 0)
     interpolating = cp.GoalClassifier(SVC(C=1e3, kernel="linear"), goals="recall >= 0.9", random_state=0)
-    with pytest.warns(ConfidenceNotReached, match=r"moves recall >= 0\.9 by about 0\.\d+ towards its bound.*X_val"):
+    with pytest.warns(UserWarning, match=r"moves recall >= 0\.9 by about 0\.\d+ towards its bound.*X_val"):
         interpolating.fit(X, y)
     (margin,) = interpolating.margins_
     assert interpolating.confidence_ is None
@@ -353,16 +261,6 @@ def test_a_regularised_model_keeps_its_confidence_with_few_rows(goal):
     assert not model.margins_[0].has_large_shift
 
 
-def test_a_mean_of_models_that_agree_little_is_narrower_and_takes_a_larger_margin_far_from_the_middle():
-    X, y = many_columns(300, 0)
-    unsure = cp.GoalClassifier(LogisticRegression(), goals="selection_rate >= 0.2", objective="false_positive_rate")
-    (margin,) = unsure.set_params(random_state=0).fit(X, y).margins_
-    assert margin.shift > 0
-    assert margin.value - margin.shift > 0.2
-    (inside,) = unsure.rebalance(goals="selection_rate <= 0.2", objective="false_negative_rate").margins_
-    assert inside.shift == 0
-
-
 def marital(n_rows, n_unknown=56, seed=0):
     """Return scores, labels and groups, one of which is tiny."""
     rng = np.random.default_rng(seed)
@@ -377,7 +275,7 @@ def test_a_small_group_takes_the_margin_from_its_own_goal_alone():
     scores, y, group = marital(27_458)
     goals = ["recall >= 0.6", "max_difference(selection_rate, by=marital) <= 0.05"]
     model = cp.GoalClassifier([scores], cv="prefit", goals=goals, by="marital")
-    with pytest.warns(ConfidenceNotReached, match=r"has no margin, as marital=unknown has 56 rows.*min_rows=100"):
+    with pytest.warns(UserWarning, match=r"has no margin, as marital=unknown has 56 rows.*min_rows=100"):
         model.fit(scores[:, None], y, sensitive_features={"marital": group})
     recall, gap = model.margins_
     assert recall.value - 0.6 > recall.standard_error > 0
@@ -393,20 +291,9 @@ def test_a_class_of_few_rows_is_named_and_others_keep_their_margin():
     probabilities = rng.dirichlet(np.ones(3), y.size) + 0.8 * np.eye(3)[y]
     probabilities /= probabilities.sum(axis=1, keepdims=True)
     model = cp.GoalClassifier([probabilities], cv="prefit", goals=["every_class(recall) >= 0.3"])
-    with pytest.warns(ConfidenceNotReached) as caught:
+    with pytest.warns(UserWarning, match="of=2 has 7 rows") as caught:
         model.fit(probabilities, y)
-    assert "of=2 has 7 rows" in str(caught[0].message)
     assert "probability of about 1.00" not in str(caught[0].message)
-
-
-def test_where_margins_cost_too_much_the_warning_says_how_much():
-    scores, y, group = drawn(600, 3)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = cp.GoalClassifier([scores], cv="prefit", goals=["max_difference(positive_rate, by=sex) <= 0.005"])
-        model.fit(scores[:, None], y, sensitive_features={"sex": group})
-    assert model.confidence_ is None
-    assert not any("nearly trivial" in str(warning.message) for warning in caught)
 
 
 def amounts_of_few(n_rows, seed, has_large):
@@ -423,8 +310,6 @@ def test_large_amounts_that_the_counted_rows_lack_by_chance_are_not_forgotten(go
     for has_large in (False, True):
         scores, y, amounts = amounts_of_few(2000, 0, has_large)
         model = cp.GoalClassifier([scores], cv="prefit", goals=goal)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConfidenceNotReached)
-            model.fit(scores[:, None], y, sensitive_features={"a": amounts})
+        model.fit(scores[:, None], y, sensitive_features={"a": amounts})
         reached.append(model.confidence_)
     assert reached == [0.9, None]

@@ -8,26 +8,17 @@ from silenced import silenced
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_classification
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import get_tags
 
 from counterpoise import MixtureClassifier
 from counterpoise.goals import Dataset, InfeasibleGoals, Table, false_positive_rate, positive_rate, recall
 from counterpoise.metrics import cvar_loss
 
 TRAIN, MAIL = Dataset("train"), Dataset("mail")
-
-
-def test_rows_may_be_what_all_models_take():
-    tree, bayes = DecisionTreeClassifier(), GaussianNB()
-    for models, taken in (([tree], True), ([("one", tree), np.sign], True), ([tree, bayes], False), (None, False)):
-        tags = get_tags(MixtureClassifier(models)).input_tags
-        assert (tags.sparse, tags.allow_nan) == (taken, taken)
 
 
 @pytest.fixture(scope="module")
@@ -92,43 +83,6 @@ def test_rebalance_asks_no_model(fitted):
     assert other.objective == "error_rate"
 
 
-def test_rebalance_on_other_rows_and_other_columns(fitted, noisy):
-    X, y, sex = noisy
-    moved = fitted.rebalance(X[:2000], y[:2000], sensitive_features={"sex": sex[:2000]})
-    table = Table(X[:2000], y[:2000], {"sex": sex[:2000]})
-    assert all(goal.evaluate_expected(moved.predict_proba(X[:2000]), table).holds for goal in GOALS)
-    halves = np.arange(len(y) - 1500) % 2
-    regrouped = fitted.rebalance(goals=["recall(half=0) >= 0.72"], sensitive_features={"half": halves})
-    assert regrouped.check_goals()[0].holds
-
-
-def test_alpha_1_is_the_error_and_a_rate_can_be_the_objective(noisy, pool):
-    X, y, _ = noisy
-    X, y = X[1500:], y[1500:]
-    errors = np.array([(model.predict(X) != y).mean() for model in pool])
-    by_alpha = MixtureClassifier(pool, alpha=1.0).fit(X, y)
-    by_rate = MixtureClassifier(pool, objective="error_rate").fit(X, y)
-    assert by_alpha.value_ == pytest.approx(errors.min(), abs=1e-4)
-    assert by_rate.value_ == pytest.approx(errors.min(), abs=1e-9)
-    assert by_rate.n_models_ == 1
-    two = MixtureClassifier(pool, objective=false_positive_rate(TRAIN), goals=[recall(TRAIN) >= 0.75]).fit(X, y)
-    assert two.value_ == pytest.approx(false_positive_rate(TRAIN).expected_value(two.predict_proba(X), Table(X, y)))
-
-
-def test_the_worst_group_can_be_the_objective_under_goals(noisy, pool):
-    X, y, sex = noisy
-    X, y, sex = X[1500:], y[1500:], sex[1500:]
-    model = MixtureClassifier(pool, objective="worst-group", goals=[recall(TRAIN) >= 0.75])
-    model.fit(X, y, sensitive_features={"sex": sex})
-    losses = np.column_stack([one.predict(X) != y for one in pool])
-    by_group = np.array([losses[sex == name].mean(axis=0) for name in "FM"])
-    assert model.value_ == pytest.approx((by_group @ model.mixture_).max(), abs=1e-9)
-    assert model.value_ <= by_group.max(axis=0).min() + 0.05
-    assert model.check_goals()[0].holds
-    with pytest.raises(ValueError, match="needs sensitive_features"):
-        MixtureClassifier(pool, objective="worst-group").fit(X, y)
-
-
 def test_many_classes_with_goals_on_one_of_them():
     X, y = load_digits(return_X_y=True)
     pool = [DecisionTreeClassifier(max_depth=d, random_state=d).fit(X[:800], y[:800]) for d in (5, 7, 9)]
@@ -168,26 +122,6 @@ def test_conflicting_goals_are_named_with_the_nearest_bounds(fitted, noisy, pool
     assert next(iter(caught.value.nearest_bounds.values())) == pytest.approx(recalls.max())
 
 
-def test_a_precision_that_no_mixture_reaches_has_a_nearest_bound(fitted, noisy, pool):
-    X, y, _ = noisy
-    said = [y[1500:][model.predict(X[1500:]) == "yes"] == "yes" for model in pool]
-    with pytest.raises(InfeasibleGoals) as caught:
-        fitted.rebalance(goals=["precision >= 0.999"])
-    assert next(iter(caught.value.nearest_bounds.values())) == pytest.approx(max(map(np.mean, said)), abs=1e-6)
-
-
-@pytest.mark.parametrize("max_models", [1, 2, 3])
-def test_few_models_cost_what_is_stated(fitted, noisy, pool, max_models):
-    X, y, sex = noisy
-    few = clone(fitted).set_params(max_models=max_models)
-    few.fit(X[1500:], y[1500:], sensitive_features={"sex": sex[1500:]})
-    assert few.n_models_ <= max_models
-    assert few.max_models_cost_ == pytest.approx(max(few.value_ - fitted.value_, 0), abs=1e-9)
-    assert few.value_ - few.gap_ <= fitted.value_ + 1e-12
-    assert all(check.holds for check in few.check_goals())
-    assert len(few.estimators_) == len(pool)
-
-
 def test_draws_are_sticky(fitted, noisy):
     X, y, sex = noisy
     whole = fitted.predict(X)
@@ -202,16 +136,6 @@ def test_draws_are_sticky(fitted, noisy):
     assert abs(shares) < 3 * np.sqrt(0.25 / len(X))
     with pytest.raises(ValueError, match="ids are for decision='sticky'"):
         clone(fitted).set_params(decision="vote", goals=()).fit(X, y).predict(X, ids=np.arange(len(X)))
-
-
-def test_a_clone_keeps_the_fitted_models(fitted, pool):
-    copy = clone(fitted)
-    assert copy.estimators is pool
-    assert copy.get_params()["goals"] == GOALS
-    with pytest.raises(NotFittedError):
-        copy.predict([[0.0] * 12])
-    with pytest.raises(NotFittedError):
-        copy.rebalance(alpha=0.3)
 
 
 @pytest.mark.parametrize(

@@ -8,35 +8,19 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
-from counterpoise import Stopping
-from counterpoise.goals import parse_rate
-from counterpoise.learners import Stump
-from counterpoise.theory.guarantees import calibrated_radius
-from counterpoise.theory.risk_text import parse_risk
-from counterpoise.theory.risks import (
-    KL,
-    ChiSquare,
-    CVaR,
-    EmpiricalLikelihood,
-    Mean,
-    MeanVariance,
-    Risk,
-    RiskRows,
-    WorstGroup,
-)
 
 RISKS = [
-    Mean(),
-    CVaR(0.3),
-    WorstGroup(),
-    WorstGroup("sex"),
-    WorstGroup(("sex", "age")),
-    EmpiricalLikelihood("calibrated"),
-    KL(0.1),
-    ChiSquare(0.2),
-    MeanVariance(0.5),
-    0.5 * Mean() + 0.5 * CVaR(0.1),
-    0.5 * CVaR(0.2) + 2.0 * WorstGroup("age"),
+    cp.risks.Mean(),
+    cp.risks.CVaR(0.3),
+    cp.risks.WorstGroup(),
+    cp.risks.WorstGroup("sex"),
+    cp.risks.WorstGroup(("sex", "age")),
+    cp.risks.EmpiricalLikelihood("calibrated"),
+    cp.risks.KL(0.1),
+    cp.risks.ChiSquare(0.2),
+    cp.risks.MeanVariance(0.5),
+    0.5 * cp.risks.Mean() + 0.5 * cp.risks.CVaR(0.1),
+    0.5 * cp.risks.CVaR(0.2) + 2.0 * cp.risks.WorstGroup("age"),
 ]
 GOAL = "recall >= 0.6"
 
@@ -76,7 +60,7 @@ def test_the_mixture_has_the_least_value_of_the_risk_that_was_named(risk, data, 
     model = cp.MixtureClassifier(pool, objective=risk, goals=[GOAL], random_state=0)
     model.fit(X, y, weight, sensitive_features=columns)
     n_rows = weight.sum() ** 2 / (weight**2).sum()
-    bound = risk.bind(RiskRows(n_rows, len(pool), codes_by(columns)))
+    bound = risk.bind(cp.risks.RiskRows(n_rows, len(pool), codes_by(columns)))
     losses = model.selection_.losses
     assert model.value_ == pytest.approx(bound.value(losses @ model.mixture_, weight), abs=1e-9)
     assert model.gap_ <= 1.1e-4
@@ -88,7 +72,9 @@ def test_the_mixture_has_the_least_value_of_the_risk_that_was_named(risk, data, 
             assert np.average(1 - losses[y == 1] @ other, weights=weight[y == 1]) < 0.6
 
 
-@pytest.mark.parametrize("risk", [KL(0.2), WorstGroup("sex"), 0.5 * Mean() + 0.5 * CVaR(0.1)], ids=repr)
+@pytest.mark.parametrize(
+    "risk", [cp.risks.KL(0.2), cp.risks.WorstGroup("sex"), 0.5 * cp.risks.Mean() + 0.5 * cp.risks.CVaR(0.1)], ids=repr
+)
 def test_rebalance_saving_and_text_know_every_risk(risk, data, pool, tmp_path):
     X, y, columns, _ = rows_of(data)
     plain = cp.MixtureClassifier(pool, alpha=0.2, random_state=0).fit(X, y, sensitive_features=columns)
@@ -110,49 +96,15 @@ def test_rebalance_saving_and_text_know_every_risk(risk, data, pool, tmp_path):
     assert cp.tradeoff(plain, GOAL, [0.5], objective=risk)[0].value == pytest.approx(frontier[0].value, abs=1e-6)
 
 
-@pytest.mark.parametrize("kind", [cp.AdaLPBoostClassifier, cp.LPBoostClassifier])
-@pytest.mark.parametrize("risk", [ChiSquare(0.3), WorstGroup("age"), MeanVariance(0.4)], ids=repr)
-def test_boosters_follow_a_risk(kind, risk, data):
-    X, y, columns, _ = data
-    given = {"n_estimators": 6, "stopping": Stopping(patience=5, validation_fraction=0.3), "random_state": 0}
-    model = kind(Stump(), objective=risk, **given).fit(X, y, sensitive_features=columns)
-    assert model.objective_ == risk
-    assert model.alpha_ is None
-    best = kind(Stump(), alpha=0.3, **given).fit(X, y, sensitive_features=columns).rebalance(objective=risk)
-    assert model.n_models_ >= 1
-    assert np.isfinite(best.value_)
-
-
-def test_the_weights_of_lpboost_are_the_dual_of_its_risk(data):
-    X, y, _, _ = data
-    seen = []
-    cp.LPBoostClassifier(Stump(), n_estimators=4, objective=KL(0.2), callbacks=[seen.append], random_state=0).fit(X, y)
-    losses = np.column_stack([done.losses for done in seen]).astype(float)
-    for number, done in enumerate(seen[1:], start=1):
-        found = cp.solvers.minimize_risk(losses[:, :number], KL(0.2))
-        np.testing.assert_allclose(done.weights, found.weights, atol=1e-12)
-
-
-@pytest.mark.parametrize("params", [{}, {"goals": [GOAL], "beta": 50.0}], ids=["no goals", "regularized"])
-def test_a_rate_is_for_the_mixture_and_alpha_for_rounds_without_goals(params, data):
-    X, y, _, _ = data
-    rate, params = parse_rate("false_positive_rate"), {"n_estimators": 5, "random_state": 0, **params}
-    model = cp.LPBoostClassifier(Stump(), objective=rate, **params).fit(X, y)
-    assert model.objective_ == rate
-    assert model.alpha_ is None
-    plain = cp.LPBoostClassifier(Stump(), **params | {"goals": ()}).fit(X, y)
-    np.testing.assert_array_equal(model.selection_.losses, plain.selection_.losses)
-
-
 def test_a_calibrated_ball_counts_rows_by_their_weights(data, pool):
     X, y, _, weight = rows_of(data)
-    model = cp.MixtureClassifier(pool, objective=EmpiricalLikelihood("calibrated", confidence=0.8))
+    model = cp.MixtureClassifier(pool, objective=cp.risks.EmpiricalLikelihood("calibrated", confidence=0.8))
     radius = model.fit(X, y, weight).selection_.risk.radius
     n_rows = weight.sum() ** 2 / (weight**2).sum()
-    assert radius == pytest.approx(calibrated_radius(n_rows, 0.8, len(pool) - 1))
+    assert radius == pytest.approx(cp.guarantees.calibrated_radius(n_rows, 0.8, len(pool) - 1))
 
 
-class Squares(Risk):
+class Squares(cp.risks.Risk):
     """A risk of a user's own."""
 
     def value(self, losses, sample_weight=None):
@@ -173,10 +125,10 @@ def test_a_risk_of_ones_own_is_as_good_as_ours(data, pool, tmp_path):
 
 
 BAD = {
-    "no groups": ({"objective": WorstGroup()}, {}, "needs sensitive_features"),
-    "unknown column": ({"objective": WorstGroup("race")}, {}, "the column 'race'; got no columns"),
-    "unknown risk": ({"objective": "CVar(0.1) + Mean()"}, {}, "Unknown risk 'CVar'.*Did you mean 'CVaR'"),
-    "not a risk": ({"objective": "Mean() - CVaR(0.1)"}, {}, "A risk reads like"),
+    "no groups": ({"objective": cp.risks.WorstGroup()}, {}, "needs sensitive_features"),
+    "unknown column": ({"objective": cp.risks.WorstGroup("race")}, {}, "the column 'race'; got no columns"),
+    "unknown risk": ({"objective": "CVar(0.1) + cp.risks.Mean()"}, {}, "Unknown risk 'CVar'.*Did you mean 'CVaR'"),
+    "not a risk": ({"objective": "Mean() - cp.risks.CVaR(0.1)"}, {}, "A risk reads like"),
     "arguments": ({"objective": "CVaR(alfa=0.1)"}, {}, "CVaR in .*alfa"),
     "factor": ({"objective": "0 * Mean()"}, {}, "factor of a risk must be finite and above 0"),
 }
@@ -190,40 +142,13 @@ def test_bad_objectives_get_one_clear_sentence(name, data, pool):
         cp.MixtureClassifier(pool, **params).fit(X, y, **given)
 
 
-@pytest.mark.parametrize(
-    ("params", "text"),
-    [({"beta": 10.0}, "beta is for a CVaR"), ({"outlier_fraction": 0.1}, "outlier_fraction is for a CVaR")],
-)
-def test_settings_of_a_tail_are_refused_beside_another_risk(params, text, data):
-    X, y, _, _ = data
-    with pytest.raises(ValueError, match=text):
-        cp.LPBoostClassifier(Stump(), objective=KL(0.1), **params).fit(X, y)
-
-
-@pytest.mark.parametrize("risk", RISKS, ids=repr)
-def test_every_risk_is_read_back_from_its_text(risk):
-    assert parse_risk(repr(risk)) == risk
-
-
 def test_rebalance_records_what_it_was_asked_for(data, pool):
     X, y, columns, _ = rows_of(data)
-    model = cp.MixtureClassifier(pool, objective=KL(0.1), random_state=0).fit(X, y)
+    model = cp.MixtureClassifier(pool, objective=cp.risks.KL(0.1), random_state=0).fit(X, y)
     other = model.rebalance(alpha=0.5)
-    assert (other.objective_, other.get_params()["objective"], other.alpha) == (CVaR(0.5), None, 0.5)
-    assert model.rebalance(alpha=0.5, sensitive_features=columns).objective_ == CVaR(0.5)
-    assert model.rebalance(sensitive_features=columns).objective_ == WorstGroup()
-    assert model.risk_ == KL(0.1)
-    calibrated = model.rebalance(objective=EmpiricalLikelihood("calibrated"))
-    assert calibrated.risk_.radius == pytest.approx(calibrated_radius(len(y), 0.9, len(pool) - 1))
-
-
-def test_risks_are_scaled_from_either_side_and_added():
-    assert Mean() * 0.5 + CVaR(0.1) == 0.5 * Mean() + CVaR(0.1)
-    assert 2 * (0.5 * Mean() + KL(0.1)) == 1.0 * Mean() + 2.0 * KL(0.1)
-
-
-@pytest.mark.parametrize("objective", [Mean, 3, [Mean()]])
-def test_what_is_no_objective_is_told_what_one_is(objective, data, pool):
-    X, y, _, _ = rows_of(data)
-    with pytest.raises(TypeError, match="objective must be a risk such as CVaR"):
-        cp.MixtureClassifier(pool, objective=objective).fit(X, y)
+    assert (other.objective_, other.get_params()["objective"], other.alpha) == (cp.risks.CVaR(0.5), None, 0.5)
+    assert model.rebalance(alpha=0.5, sensitive_features=columns).objective_ == cp.risks.CVaR(0.5)
+    assert model.rebalance(sensitive_features=columns).objective_ == cp.risks.WorstGroup()
+    assert model.risk_ == cp.risks.KL(0.1)
+    calibrated = model.rebalance(objective=cp.risks.EmpiricalLikelihood("calibrated"))
+    assert calibrated.risk_.radius == pytest.approx(cp.guarantees.calibrated_radius(len(y), 0.9, len(pool) - 1))

@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
@@ -62,13 +62,6 @@ def test_values_are_shown_as_they_are_written_and_the_key_is_hidden():
         assert KEY.hex() not in text
 
 
-def test_a_clone_has_the_same_values():
-    values = {"decision": Draws(KEY), "by": POOLED, "deferral": Deferral(0.2, "ask")}
-    again = clone(cp.GoalClassifier(LogisticRegression(), **values, confidence=None))
-    assert {name: again.get_params()[name] for name in values} == values
-    assert clone(cp.ConstrainedClassifier(decision=Draws(KEY))).decision == Draws(KEY)
-
-
 def test_a_saved_classifier_has_its_values_and_decides_the_same(tmp_path):
     values = {"decision": Draws(KEY), "by": POOLED, "deferral": Deferral(0.3, "ask")}
     model = fitted(**values)
@@ -78,24 +71,6 @@ def test_a_saved_classifier_has_its_values_and_decides_the_same(tmp_path):
     assert repr(again.decision) == "Draws(key=<hidden>)"
     given = {"sensitive_features": {"region": REGION}, "ids": np.arange(N)}
     np.testing.assert_array_equal(again.predict(X, **given), model.predict(X, **given))
-
-
-def test_small_and_unknown_groups_share_a_threshold_where_groups_are_pooled():
-    model = fitted(by=POOLED)
-    assert model.groups_.names == ("region=north", "region=south", "(other)")
-    assert set(model.rules_[0].thresholds) == {"region=north", "region=south", "(other)"}
-    said = [model.predict(X, sensitive_features={"region": [region] * N}) for region in ("islands", "abroad")]
-    np.testing.assert_array_equal(*said)
-
-
-def test_the_number_of_rows_that_a_group_needs_can_be_set():
-    assert fitted(by=Groups("region", min_rows=8)).groups_.names == ("region=islands", "region=north", "region=south")
-    with pytest.raises(ValueError, match=r"'region=islands' has 8 rows .* fewer than 9\..*unknown='pool'"):
-        fitted(by=Groups("region", min_rows=9))
-    with pytest.raises(
-        ValueError, match=r"'region=islands' has 8 rows .* fewer than 10\..*Groups\('region', unknown='"
-    ):
-        fitted(by="region")
 
 
 @pytest.mark.parametrize(

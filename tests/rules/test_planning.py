@@ -7,9 +7,7 @@ import pytest
 from scipy.special import ndtri
 
 import counterpoise as cp
-from counterpoise.classifiers.planning import ROWS
-from counterpoise.cli import main
-from counterpoise.goals import Goal, InfeasibleGoals, Table
+from counterpoise.goals import Goal, InfeasibleGoals
 
 BASE, RECALL, ALARMS = 0.3, 0.8, 0.15
 MODEL = cp.AssumedScores(base_rate=BASE, recall=RECALL, false_positive_rate=ALARMS)
@@ -36,14 +34,6 @@ def test_a_rate_alone_has_the_margin_of_the_normal_approximation(plan):
         assert one.standard_error == pytest.approx(closed, rel=0.12)  # the value aimed at is nearer to one
         assert 0.95 * ndtri(0.9) < one.margin / one.standard_error < 1.35 * ndtri(0.9)  # and some for optimism
         assert one.aimed_at == pytest.approx(0.9 + one.margin)
-
-
-@pytest.mark.slow
-def test_half_of_the_margin_takes_four_times_the_rows(plan):
-    widths = [point.margins[0].margin for point in plan.points]
-    np.testing.assert_allclose(np.array(widths[:-1]) / widths[1:], 2.0, rtol=0.15)
-    narrow = cp.plan("recall >= 0.9", scores=MODEL, margin=plan.margin / 2, rows=[4000, 16_000])
-    assert narrow.rows / plan.rows == pytest.approx(4.0, rel=0.25)
 
 
 def test_a_margin_between_two_numbers_of_rows_is_interpolated(plan):
@@ -85,18 +75,6 @@ def test_audits_say_holds_as_often_as_planned(plan):
     assert np.mean(np.array(held)[holds]) == pytest.approx(plan.power, abs=0.17)  # three standard errors of 54 audits
 
 
-@pytest.mark.slow
-def test_the_power_of_an_audit_is_for_goals_that_hold():
-    """Where 0.6 of the rules hold, no audit says so of 0.95 of them; of those that do, it may."""
-    made = cp.plan("recall >= 0.9", scores=MODEL, rows=[4000], confidence=0.6, power=0.95)
-    assert made.points[0].margins[0].audit_rows is not None
-    near, nearer = (
-        cp.plan("recall >= 0.9", scores=MODEL, rows=[4000], confidence=level).points[0].margins[0].audit_rows
-        for level in (0.9, 0.86)
-    )
-    assert near < nearer < 2 * near
-
-
 def test_folds_make_margins_wider(plan):
     folds = cp.plan("recall >= 0.9", scores=MODEL, rows=[4000], in_folds=True).points[0]
     alone = plan.points[1]
@@ -126,37 +104,6 @@ def test_rows_of_one_person_count_once():
 
 
 @pytest.mark.slow
-def test_goals_that_are_met_anyway_take_no_rows():
-    assumed = cp.AssumedScores(base_rate={"F": 0.2, "M": 0.3}, recall=0.8, false_positive_rate=0.1, groups=GROUPS)
-    goals = ["recall >= 0.8", "max_difference(positive_rate, by=sex) <= 0.06", "positive_rate <= 0.9"]
-    made = cp.plan(goals, scores=assumed, by="sex", rows=[3000, 10_000])
-    assert made.goals[2].reason == "the objective and the other goals keep it farther inside"
-    assert made.goals[2].rows == 3000
-    assert made.rows == max(one.rows for one in made.goals)
-    assert "All goals together" in str(made)
-
-
-@pytest.mark.slow
-def test_a_goal_that_is_met_a_little_farther_inside_than_requested_takes_few_rows():
-    goals = ["recall >= 0.9", "false_positive_rate <= 0.4"]  # at a recall of 0.9 the rate is 0.29
-    made = cp.plan(goals, scores=MODEL, margin=0.05, rows=[1000, 4000, 16_000])
-    alone = cp.plan(goals[0], scores=MODEL, margin=0.05, rows=[1000, 4000, 16_000])
-    assert made.rows == pytest.approx(alone.rows, rel=0.15)
-    for point in made.points:
-        assert point.margins[1].margin == pytest.approx(point.margins[1].without, rel=0.25)
-
-
-@pytest.mark.slow
-def test_a_proof_takes_more_rows_than_margins(plan):
-    made = cp.plan("recall >= 0.9", scores=MODEL, rows=[1000, 4000, 16_000, 64_000], confidence=cp.Proof(0.9))
-    assert made.rows > plan.rows
-    assert str(made).startswith("Rows for a proof with margins of at most 0.02 at a confidence of 0.9, ")
-    assert json.loads(json.dumps(made.as_dict()))["is_proof"] is True
-    few = cp.plan("recall >= 0.9", scores=MODEL, rows=[30], confidence=cp.Proof(0.9))
-    assert few.rows is None
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("rows", [6000])
 def test_the_margin_of_a_proof_is_that_of_fits_on_as_many_rows(rows):
     (point,) = cp.plan("recall >= 0.9", scores=MODEL, rows=[rows], confidence=cp.Proof(0.9)).points
@@ -169,60 +116,6 @@ def test_the_margin_of_a_proof_is_that_of_fits_on_as_many_rows(rows):
     assert point.is_reached
     assert len(margins) >= 9
     assert point.margins[0].margin == pytest.approx(np.mean(margins), rel=0.2)
-
-
-def drawn_of_three(n_rows, seed):
-    rng = np.random.default_rng((3, seed))
-    y, raw = rng.choice(3, n_rows, p=[0.5, 0.3, 0.2]), rng.normal(size=(n_rows, 3))
-    raw[np.arange(n_rows), y] += 1.6
-    chances = np.exp(1.6 * raw) * [0.5, 0.3, 0.2]
-    return y, chances / chances.sum(axis=1, keepdims=True)
-
-
-@pytest.mark.slow
-def test_rules_of_three_classes_are_planned():
-    made = cp.plan("recall(of=2) >= 0.75", *drawn_of_three(1000, 0), rows=[1000, 8000])
-    few, many = (point.margins[0].margin for point in made.points)
-    assert made.points[1].is_reached
-    assert many < 0.6 * few
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("confidence", [0.9, cp.Proof(0.9)])
-def test_the_margin_of_class_rules_is_that_of_fits_on_as_many_rows(confidence):
-    goal, planned, fitted = "recall(of=2) >= 0.75", [], []
-    for seed in range(3):
-        (point,) = cp.plan(goal, *drawn_of_three(2000, seed), rows=[2000], confidence=confidence).points
-        planned.append(point.margins[0].margin)
-    for seed in range(6):
-        y, chances = drawn_of_three(2000, 100 + seed)
-        model = cp.GoalClassifier([chances], cv="prefit", goals=[goal], confidence=confidence).fit(chances, y)
-        if model.confidence_ is not None:
-            fitted.append(model.margins_[0].value - 0.75)
-    assert len(fitted) >= 5
-    assert np.mean(planned) == pytest.approx(np.mean(fitted), rel=0.3)
-
-
-@pytest.mark.slow
-def test_a_proof_that_no_rows_give_is_not_planned():
-    y, scores = drawn(500)
-    proof = {"confidence": cp.Proof(0.9), "rows": [1000]}
-    with pytest.raises(ValueError, match=r"takes rows that weigh the same\. Leave out sample_weight"):
-        cp.plan("recall >= 0.8", y, scores, sample_weight=np.linspace(1, 2, 500), **proof)
-    equal = cp.plan("recall >= 0.8", y, scores, sample_weight=np.full(500, 2.0), **proof)
-    assert equal.points == cp.plan("recall >= 0.8", y, scores, **proof).points
-    with pytest.raises(ValueError, match="No number of rows gives a proof, as tests need independent rows"):
-        cp.plan("recall >= 0.8", y, scores, ids=np.arange(500) // 2, **proof)
-    with pytest.raises(ValueError, match="No number of rows gives a proof, as no rule can be inside of the bound"):
-        cp.plan("recall >= 1", y, scores, **proof)
-
-
-@pytest.mark.slow
-def test_a_bound_at_the_end_of_its_range_is_never_sure():
-    made = cp.plan(["recall >= 1", "positive_rate <= 0.99"], scores=MODEL, rows=[1000, 100_000])
-    assert made.rows is None
-    assert made.goals[0].reason == "no margin, as no rule can be inside of its bound"
-    assert "recall >= 1 limits it" in str(made)
 
 
 def test_what_the_population_nearly_misses_takes_more_rows_than_there_are():
@@ -239,38 +132,6 @@ def test_goals_that_no_rule_meets_on_the_pilot_are_infeasible():
         cp.plan(["recall >= 0.99", "false_positive_rate <= 0.01"], scores=MODEL)
 
 
-def test_a_tiny_pilot_has_a_plan():
-    y, scores = drawn(40)
-    made = cp.plan("recall >= 0.6", y, scores, rows=[100, 10_000])
-    assert made.points[0].margins[0].margin > made.points[1].margins[0].margin
-
-
-def test_a_list_of_rows_has_no_margin():
-    y, scores = drawn(1000)
-    late = Table(np.zeros((20, 1)), np.ones(20, dtype=int), population=False)
-    both = {"train": scores, "late": np.full(20, scores.max())}
-    made = cp.plan(["recall >= 0.8", "recall(late) >= 0.5"], y, both, datasets={"late": late}, rows=[1000])
-    assert made.goals[1].reason == "no margin, as its rows are a list and no sample"
-    assert made.points[0].margins[1].margin is None
-    assert made.rows == made.goals[0].rows
-
-
-def test_scores_with_few_values_keep_them():
-    y, scores = drawn(3000)
-    made = cp.plan("recall >= 0.7", y, np.round(scores), rows=[100_000])
-    levels = {((np.round(scores) > one) & (y == 1)).sum() / (y == 1).sum() for one in np.unique(np.round(scores))}
-    aimed = made.points[0].margins[0].aimed_at
-    assert min(abs(aimed - one) for one in levels) < 0.01
-
-
-def test_a_goal_far_inside_at_the_few_thresholds_there_are_takes_no_rows():
-    y, scores = drawn(1000)
-    goals = ["recall >= 0.6", "false_positive_rate <= 0.5"]
-    made = cp.plan(goals, y, np.round(scores), rows=[300, 3000])
-    assert made.goals[1].rows is not None
-    assert made.points[1].margins[1].margin > 0.1
-
-
 def test_a_plan_is_data_and_a_figure(plan):
     words = json.loads(json.dumps(plan.as_dict()))
     assert words["goals"][0]["rows"] == plan.rows
@@ -279,19 +140,6 @@ def test_a_plan_is_data_and_a_figure(plan):
     ax = plan.plot()
     assert ax.get_xscale() == "log"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["recall >= 0.9"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("ending", "head"), [("png", b"PNG"), ("svg", b"svg")])
-def test_the_command_writes_the_curve(tmp_path, ending, head):
-    command = ["plan", "--goal", "recall >= 0.9", "--base-rate", "0.3", "--recall", "0.8", "--false-positive-rate"]
-    assert main([*command, "0.15", "--rows", "2000", "--quiet", "--curve", str(tmp_path / f"curve.{ending}")]) == 0
-    assert head in (tmp_path / f"curve.{ending}").read_bytes()[:300]
-
-
-def test_usual_rows_reach_from_few_to_many():
-    assert ROWS[0] == 300
-    assert ROWS[-1] == 1_000_000
 
 
 REFUSED = {
@@ -310,14 +158,6 @@ def test_plans_that_cannot_be_are_refused(case):
     options, words = REFUSED[case]
     with pytest.raises(ValueError, match=words):
         cp.plan(**{"goals": "recall >= 0.7", **options})
-
-
-def test_scores_that_do_not_fit_the_classes_are_refused():
-    y, scores = np.arange(300) % 3, np.random.default_rng(0).dirichlet(np.ones(3), 300)
-    with pytest.raises(ValueError, match="the probabilities of the 3 classes that y holds"):
-        cp.plan("error_rate <= 0.9", y, scores[:, 0])
-    with pytest.raises(ValueError, match="one number for each row"):
-        cp.plan("error_rate <= 0.9", y % 2, scores)
 
 
 ASSUMPTIONS = {
@@ -359,8 +199,3 @@ def test_a_goal_without_a_margin_has_a_plan_that_says_so(goal):
     assert made.rows is None
     if "with" in goal:
         assert cp.plan(goal, scores=scores, rows=[1000], confidence=cp.Proof(0.9)).rows is None
-
-
-def test_assumed_scores_without_the_groups_of_a_goal_say_how_to_assume_them():
-    with pytest.raises(ValueError, match=r"groups of 'sex'.*groups=\{'sex'.*--group sex=a:0.4,b:0.6"):
-        cp.plan("max_difference(recall, by=sex) <= 0.1", scores=MODEL)

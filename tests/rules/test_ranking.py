@@ -44,15 +44,6 @@ def test_probabilities_and_scores_are_those_of_the_model_whatever_the_goals(pos_
     assert set(np.unique(decided)) == {0.0, 1.0}
 
 
-def test_where_a_model_has_probabilities_only_its_score_is_their_log_odds():
-    model = cp.GoalClassifier(FOREST, cv="prefit").fit(X[200:400], y[200:400])
-    chances = FOREST.predict_proba(X)[:, 1]
-    inside = (chances > 0) & (chances < 1)
-    expected = np.log(chances[inside] / (1 - chances[inside]))
-    assert_allclose(model.decision_function(X)[inside], expected, atol=1e-12)
-    assert np.isfinite(model.decision_function(X)).all()
-
-
 def test_where_a_model_has_scores_only_there_are_no_probabilities():
     line = LinearSVC().fit(X[:200], y[:200])
     model = cp.GoalClassifier(line, cv="prefit").fit(X[200:400], y[200:400])
@@ -65,23 +56,12 @@ def test_where_a_model_has_scores_only_there_are_no_probabilities():
     )
 
 
-def test_of_several_models_that_are_mixed_probabilities_are_the_mean_by_their_shares():
-    model = mixture([FOREST, LINE], goals=["recall(of=0) >= 0.9", "positive_rate >= 0.55"])
-    model.mixture_, model.rules_ = np.array([0.25, 0.75]), [model.rules_[0]._replace(model=place) for place in (0, 1)]
-    expected = 0.25 * FOREST.predict_proba(X) + 0.75 * LINE.predict_proba(X)
-    assert_allclose(model.predict_proba(X), expected, atol=1e-15)
-
-
 def test_a_scorer_uses_the_score_of_the_model():
     model = cp.GoalClassifier(
         LogisticRegression(max_iter=5000), goals=["recall >= 0.97"], random_state=0, confidence=None
     )
     model.fit(X[:400], y[:400])
     assert roc_auc_score(y[400:], model.decision_function(X[400:])) > 0.97
-
-
-def test_a_mixture_of_answers_has_nothing_to_rank_by():
-    assert not hasattr(cp.MixtureClassifier([FOREST]).fit(X, y), "decision_function")
 
 
 def test_importances_are_averaged_as_often_as_models_decide():

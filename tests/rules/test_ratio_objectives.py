@@ -10,12 +10,9 @@ import counterpoise as cp
 from counterpoise.goals import (
     Table,
     bind_objective,
-    forget_metric,
     rates,
     register_metric,
 )
-from counterpoise.goals.catalogue import catalogue
-from counterpoise.goals.parsing import as_rate_or_ratio
 
 
 def rows(seed=0, n=900):
@@ -50,33 +47,6 @@ def test_the_value_is_the_metric_of_scikit_learn_and_at_least_its_tuned_threshol
     assert str(ours.objective_) == name
 
 
-def test_weights_count():
-    score, y, _ = rows(n=300)
-    weight = np.random.default_rng(1).uniform(0.1, 3.0, len(y))
-    model = cp.GoalClassifier([score], objective="f1_score", cv="prefit", confidence=None)
-    model.fit(np.arange(len(y))[:, None], y, weight)
-    every = [f1_score(y, score > level, sample_weight=weight) for level in np.unique(score)]
-    assert model.value_ == pytest.approx(max(every), abs=1e-12)
-
-
-@pytest.mark.slow
-def test_precision_with_a_recall_floor_is_the_best_of_all_thresholds():
-    score, y, _ = rows(n=300)
-    model = fitted(score, y, objective="precision", goals=["recall >= 0.6"])
-    levels = [level for level in np.unique(score) if (score > level)[y == 1].mean() >= 0.6]
-    assert model.value_ == pytest.approx(max(precision_score(y, score > level) for level in levels), abs=1e-12)
-    assert model.check_goals()[0].holds
-
-
-def test_a_ratio_that_is_better_when_smaller_is_minimised():
-    score, y, _ = rows()
-    fdr = fitted(score, y, objective="false_discovery_rate", goals=["recall >= 0.6"])
-    precision = fitted(score, y, objective="precision", goals=["recall >= 0.6"])
-    assert fdr.value_ == pytest.approx(1 - precision.value_, abs=1e-12)
-    opposite = fitted(score, y, objective=1 - rates.precision(), goals=["recall >= 0.6"])
-    assert opposite.value_ == pytest.approx(fdr.value_, abs=1e-12)
-
-
 def test_a_mixture_is_at_least_as_good_as_one_rule_and_says_by_how_much():
     score, y, sex = rows()
     goals = ["demographic_parity_difference(by=sex) <= 0.01", "recall >= 0.55"]
@@ -103,50 +73,6 @@ def test_deferred_rows_are_neither_right_nor_wrong():
     assert model.value_ >= cp.GoalClassifier(base, goals=goals[1:], **options).fit(X, y).value_ - 1e-12
 
 
-def test_several_classes_name_the_positive_one():
-    rng = np.random.default_rng(0)
-    y = rng.choice(["a", "b", "c"], 600)
-    X = np.column_stack([(y == one) + rng.normal(size=600) for one in "abc"])
-    base = LogisticRegression().fit(X, y)
-    model = cp.GoalClassifier(base, objective="f1_score(of=b)", cv="prefit", confidence=None).fit(X, y)
-    assert model.value_ == pytest.approx(f1_score(y == "b", model.predict(X) == "b"), abs=1e-9)
-    assert model.value_ >= f1_score(y == "b", base.predict(X) == "b") - 1e-9
-
-
-def test_models_are_mixed_for_a_ratio_and_chosen_again_without_training():
-    X = np.random.default_rng(3).normal(size=(400, 3))
-    y = (X[:, 0] + np.random.default_rng(4).normal(size=400) > 0.8).astype(int)
-    pool = [LogisticRegression(class_weight={0: 1, 1: w}).fit(X, y) for w in (0.5, 1, 2, 4)]
-    model = cp.MixtureClassifier(pool, objective="f1_score", random_state=0).fit(X, y)
-    assert model.value_ >= max(f1_score(y, one.predict(X)) for one in pool) - 1e-9
-    again = model.rebalance(objective="precision", goals=["recall >= 0.7"])
-    assert again.check_goals()[0].holds
-    assert again.gap_ <= 1e-5
-    assert str(again.objective_) == "precision"
-
-
-def test_amounts_and_metrics_of_ones_own():
-    score, y, _ = rows(n=300)
-    amount = np.random.default_rng(5).exponential(1e6, len(y))
-    table = {"amount": amount}
-
-    def define(rows):
-        return rates.true_positives(rows) / (rates.positive_rate(rows) + 0.01)
-
-    register_metric(define, name="money_per_alarm", greater_is_better=True)
-    try:
-        model = cp.GoalClassifier([score], objective="money_per_alarm", cv="prefit", confidence=None)
-        model.fit(np.arange(len(y))[:, None], y)
-        every = [(y[score > level] == 1).sum() / ((score > level).sum() + 0.01 * len(y)) for level in np.unique(score)]
-        assert model.value_ == pytest.approx(max(every), abs=1e-9)
-    finally:
-        forget_metric("money_per_alarm")
-    model = cp.GoalClassifier([score], objective="f1_score(value=amount)", cv="prefit", confidence=None)
-    model.fit(np.arange(len(y))[:, None], y, sensitive_features=table)
-    every = [f1_score(y, score > level, sample_weight=amount) for level in np.unique(score)]
-    assert model.value_ == pytest.approx(max(every), abs=1e-9)
-
-
 def test_prices_and_margins_are_in_the_unit_of_the_ratio():
     score, y, _ = rows(n=4000)
     base = fitted(score, y, objective="precision", goals=["recall >= 0.6"], decision="sticky")
@@ -158,25 +84,6 @@ def test_prices_and_margins_are_in_the_unit_of_the_ratio():
     assert margined.check_goals()[0].value > 0.61
     assert 0 <= plain.value_ - margined.value_ <= 0.05
     assert margined.gap_ >= plain.value_ - margined.value_ - 1e-9
-
-
-def test_exactly_so_many_are_selected_for_a_ratio():
-    score, y, sex = rows()
-    X, columns = score[:, None], {"sensitive_features": {"sex": sex}}
-    model = cp.GoalClassifier(
-        LogisticRegression().fit(X, y), cv="prefit", objective="f1_score", goals=["recall >= 0.5"], by="sex"
-    ).fit(X, y, **columns)
-    chosen = model.predict(X, top=300, ids=np.arange(len(y)), **columns)
-    assert chosen.sum() == 300
-
-
-def test_ratios_are_saved_and_read_from_text(tmp_path):
-    score, y, _ = rows()
-    model = fitted(score, y, objective=rates.f1_score(), goals=["recall >= 0.5"])
-    cp.save(model, tmp_path / "model")
-    again = cp.load(tmp_path / "model")
-    assert again.objective_ == model.objective_ == as_rate_or_ratio("f1")
-    assert again.value_ == model.value_
 
 
 def bound_alone(_scores, y):
@@ -205,12 +112,6 @@ def explored(scores, y):
 
 def objective(text, **options):
     return lambda scores, y: fitted(scores, y, objective=text, **options)
-
-
-def test_a_metric_that_is_refused_is_not_registered():
-    with pytest.raises(ValueError, match="greater_is_better is for ratios"):
-        register_metric(rates.recall, name="hits", greater_is_better=True)
-    assert "hits" not in [one.name for one in catalogue()]
 
 
 WRONG = [

@@ -3,21 +3,15 @@
 import warnings
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Perceptron
-from sklearn.svm import LinearSVC
 
 import counterpoise as cp
 from counterpoise import persist
-from counterpoise.displays import CVaRCurveDisplay, RateDisplay
 from counterpoise.goals import InfeasibleGoals, Table
 from counterpoise.learners import HistogramTree
-from counterpoise.rules.cautions import ConstantDecisions
-from counterpoise.rules.scores.cuts import Rule
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -28,7 +22,6 @@ OLD = np.where(X[:, 0] > 0.5, "yes", "no")  # what the deployed model says
 MODEL = LogisticRegression().fit(X[:200], Y[:200])
 TREE = HistogramTree(max_depth=3).fit(X[:200], Y[:200])
 CHOOSE = slice(200, None)
-FRAME = pd.DataFrame(X, columns=["a", "b", "c"]).assign(sex=SEX)
 PARITY = [
     "positive_rate(sex=F) - positive_rate(sex=M) <= 0.02",
     "positive_rate(sex=M) - positive_rate(sex=F) <= 0.02",
@@ -84,43 +77,6 @@ def test_answers_follow_the_rule_that_was_drawn_whatever_the_batch(parity):
     assert set(drawn.predict(X)) <= {"yes", "no"}
 
 
-def test_threads_change_nothing(parity):
-    threaded = fitted((MODEL, TREE), n_jobs=2)
-    np.testing.assert_array_equal(parity.mixture_, threaded.mixture_)
-    assert parity.rules_ == threaded.rules_
-
-
-@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)], ids=["pandas", "polars"])
-def test_columns_of_a_data_frame_are_found_by_name(frame):
-    whole = LogisticRegression().fit(X[:200], Y[:200])
-    take = lambda rows: whole.predict_proba(np.asarray(rows[["a", "b", "c"]], dtype=float))  # noqa: E731
-    take.classes_ = whole.classes_
-    model = cp.GoalClassifier(
-        [take], cv="prefit", decision="sticky", by="sex", alpha=1.0, goals=PARITY, random_state=0, confidence=None
-    )
-    model.fit(frame[200:] if isinstance(frame, pl.DataFrame) else frame.iloc[200:], Y[CHOOSE])
-    alone = fitted()
-    assert model.value_ == pytest.approx(alone.value_, abs=1e-9)
-    expected = alone.decision_proba(X, sensitive_features={"sex": SEX})
-    np.testing.assert_allclose(model.decision_proba(frame), expected)
-
-
-def test_models_that_are_not_asked_about_scores_stay_as_they_were():
-    plain = cp.MixtureClassifier([MODEL, TREE], alpha=0.3, random_state=0).fit(X, Y)
-    assert not hasattr(plain, "rules_")
-    assert plain.mixture_.size == 2
-    assert cp.MixtureClassifier([MODEL], goals="churn <= 1").fit(X, Y, baseline=OLD).check_goals()[0].holds
-
-
-def test_more_thresholds_are_never_worse(parity):
-    """One threshold for all is a rule by group, and one model a part of the pool."""
-    loose = parity.rebalance(goals=(), objective="error_rate")
-    assert loose.value_ <= loose.rebalance(by=()).value_ + 1e-4
-    assert loose.value_ <= fitted(goals=(), objective="error_rate").value_ + 1e-4
-    hard = cp.MixtureClassifier([MODEL, TREE], alpha=1.0).fit(X[CHOOSE], Y[CHOOSE])
-    assert loose.value_ <= hard.value_ + 1e-4
-
-
 def test_rebalance_changes_objective_goals_budget_and_columns_without_asking_a_model(parity):
     tail = parity.rebalance(alpha=0.2)
     assert tail.alpha_ == 0.2
@@ -157,16 +113,6 @@ def test_a_better_group_is_no_worse_off_for_the_worst_one(decision, budget):
     assert sorted(least)[1] < max(least) - 0.05  # else there would be nothing to see
 
 
-def test_a_rule_may_look_at_the_deployed_answer():
-    """The old decision unless the new model is sure: better at equal churn than rules that may not look at it."""
-    churn = ["churn <= 0.26"]
-    seeing, blind = fitted(by="baseline", goals=churn), fitted(by=(), goals=churn)
-    assert seeing.value_ < blind.value_
-    said = seeing.decision_proba(X[CHOOSE], baseline=OLD[CHOOSE])
-    kept = np.where(OLD[CHOOSE] == "yes", said[:, 1], said[:, 0])
-    assert kept.mean() == pytest.approx(1 - seeing.check_goals()[0].value, abs=1e-9)
-
-
 def test_infeasible_goals_name_the_conflict_and_bounds_that_can_be_met():
     goals = ["recall >= 0.99", "precision >= 0.9"]
     with pytest.raises(InfeasibleGoals, match=r"recall >= 0.99 and precision >= 0.9") as caught:
@@ -200,27 +146,17 @@ def test_goals_that_cannot_hold_leave_nothing_of_an_earlier_fit_and_others_need_
     assert model.rebalance(goals=()).value_ == expected.value_
 
 
-def test_saved_models_decide_and_rebalance_as_before():
-    first = fitted([TREE], alpha=0.3)
-    again = persist.loads(persist.dumps(first))
-    assert again.rules_ == first.rules_
-    columns = {"sensitive_features": {"sex": SEX}}
-    np.testing.assert_array_equal(again.predict(X, **columns), first.predict(X, **columns))
-    other = {"alpha": 1.0, "by": "baseline", "goals": ()}
-    assert again.rebalance(**other).value_ == first.rebalance(**other).value_
-
-
 @pytest.mark.parametrize(
-    ("rule", "message"),
+    ("change", "message"),
     [
-        (Rule(7, {"sex=F": 0.5, "sex=M": 0.5}), "a rule is not of one of 1 models with thresholds for sex=F, sex=M"),
-        (Rule(0, {"sex=F": 0.5}), "a rule is not of one of 1 models with thresholds for sex=F, sex=M"),
-        (Rule(0, {"sex=F": 0.5, "sex=M": "high"}), "it is no model with thresholds"),
+        ({"model": 7}, "a rule is not of one of 1 models with thresholds for sex=F, sex=M"),
+        ({"thresholds": {"sex=F": 0.5}}, "a rule is not of one of 1 models with thresholds for sex=F, sex=M"),
+        ({"thresholds": {"sex=F": 0.5, "sex=M": "high"}}, "it is no model with thresholds"),
     ],
 )
-def test_files_with_rules_that_cannot_be_are_refused(rule, message):
+def test_files_with_rules_that_cannot_be_are_refused(change, message):
     model = fitted([TREE])
-    model.rules_ = [rule] * len(model.rules_)
+    model.rules_ = [model.rules_[0]._replace(**change)] * len(model.rules_)
     with pytest.raises(persist.UnreadableModel, match=message):
         persist.loads(persist.dumps(model))
 
@@ -245,17 +181,6 @@ def test_stored_columns_of_scores_or_answers_are_chosen_among():
         )
 
 
-@pytest.mark.parametrize("kind", ["decision_function", "function", "first class"])
-def test_any_score_of_the_same_order_leads_to_the_same_choice(kind):
-    if kind == "decision_function":
-        model = type("Margins", (), {"decision_function": lambda _, rows: MODEL.decision_function(rows)})()
-        model.classes_ = MODEL.classes_
-    elif kind == "function":
-        model = lambda rows: 10 * MODEL.decision_function(rows)  # noqa: E731
-    other = fitted(pos_label="no", goals=()) if kind == "first class" else fitted([model], goals=())
-    assert other.value_ == pytest.approx(fitted(goals=()).value_, abs=1e-4)
-
-
 def test_of_constant_scores_the_rules_say_one_class_of_a_whole_group():
     model = fitted([np.zeros(N - 200)], by=(), goals="positive_rate >= 0.5")
     assert [rule.thresholds for rule in model.rules_] == [{"all": -np.inf}, {"all": np.inf}]
@@ -263,10 +188,10 @@ def test_of_constant_scores_the_rules_say_one_class_of_a_whole_group():
 
 
 def test_goals_that_are_met_by_calling_everybody_one_class_are_told():
-    with pytest.warns(ConstantDecisions, match="The rules decide 'yes' for every row, whatever its score.*pos_label"):
+    with pytest.warns(UserWarning, match="The rules decide 'yes' for every row, whatever its score.*pos_label"):
         fitted(by=(), goals=["recall >= 1", "positive_rate >= 1"])
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ConstantDecisions)
+        warnings.simplefilter("error")
         fitted(by=(), goals=["recall >= 0.9"])
 
 
@@ -283,29 +208,6 @@ def test_small_and_unknown_groups_are_pooled_where_that_is_allowed():
     none = model.rebalance(sensitive_features={"sex": SEX[CHOOSE]})  # nobody of fit is of others
     shares = [np.mean(none.decision_proba(X, sensitive_features={"sex": kind})[:, 1]) for kind in (SEX, ["Q"] * N)]
     assert shares[0] == pytest.approx(shares[1], abs=0.05)
-
-
-def test_stages_are_of_the_first_models(parity):
-    loose = parity.rebalance(goals=())
-    stages = list(loose.staged_decision_proba(X, sensitive_features={"sex": SEX}))
-    assert len(stages) == 2
-    np.testing.assert_allclose(stages[-1], loose.decision_proba(X, sensitive_features={"sex": SEX}))
-    np.testing.assert_allclose(stages[0], fitted(goals=()).decision_proba(X, sensitive_features={"sex": SEX}))
-    votes = list(loose.staged_predict(X, sensitive_features={"sex": SEX}))
-    np.testing.assert_array_equal(votes, loose.classes_[np.argmax(stages, axis=2)])
-
-
-def test_a_frontier_is_over_every_threshold(parity):
-    loose = parity.rebalance(goals=PARITY[:1])
-    frontier = cp.tradeoff(loose, "recall >= 0.5", [0.5, 0.9, 0.95, 1.0, 1.1])
-    for point in frontier.points[:-1]:
-        solved = loose.rebalance(goals=[*PARITY[:1], f"recall >= {point.bound}"])
-        assert point.value == pytest.approx(solved.value_, abs=2e-4)
-        assert point.gap <= 1e-6 + 1e-12
-        assert point.mixture.size == len(frontier.rules)
-    assert np.isnan(frontier[4].value)
-    drawn = cp.tradeoff(loose, "recall >= 0.5", n_points=4)
-    assert (np.diff(drawn.values) <= 1e-6).all()
 
 
 class Answering:
@@ -365,16 +267,6 @@ def test_models_that_fail_or_answer_oddly_are_named():
     assert fitted([linear], goals=(), objective="error_rate").gap_ <= 1e-4
 
 
-def test_figures_are_drawn_of_classifiers_that_look_at_groups(parity):
-    columns = {"sensitive_features": {"sex": SEX}, "baseline": OLD}
-    curve = CVaRCurveDisplay.from_estimator(parity, X, Y, **columns)
-    shares = parity.decision_proba(X, sensitive_features={"sex": SEX})
-    error = np.where(Y == "yes", shares[:, 0], shares[:, 1]).mean()
-    assert curve.cvar[-1] == pytest.approx(error)
-    rates = RateDisplay.from_estimator(parity, X, Y, sensitive_features={"sex": SEX})
-    assert list(rates.groups) == ["all", "sex=F", "sex=M"]
-
-
 def test_goals_of_several_rows_have_one_price_and_are_explained_as_one():
     """A difference, and rates of a class by name, are goals like others."""
     both = fitted(goals=["abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02"])
@@ -387,16 +279,3 @@ def test_goals_of_several_rows_have_one_price_and_are_explained_as_one():
     frontier = cp.tradeoff(both, both.goals_[0], n_points=3)
     assert (np.diff(frontier.values) <= 1e-6).all()
     assert all(check.holds for check in fitted(goals=goals[:1], decision="fixed").check_goals())
-
-
-def test_scores_of_the_first_class_are_turned_round_where_it_is_the_positive_one():
-    """As those of a support vector machine are: above zero they speak for the second class."""
-    settings = {"cv": "prefit", "goals": "recall >= 0.9"}
-    renamed = np.where(Y == "no", "z", "a")
-    first = cp.GoalClassifier([LinearSVC().fit(X, Y)], pos_label="no", **settings, confidence=None).fit(X, Y)
-    second = cp.GoalClassifier([LinearSVC().fit(X, renamed)], pos_label="z", **settings, confidence=None).fit(
-        X, renamed
-    )
-    assert first.value_ == pytest.approx(second.value_, abs=1e-6)
-    assert first.value_ < 0.3
-    assert np.mean(first.predict(X)[Y == "no"] == "no") > 0.85

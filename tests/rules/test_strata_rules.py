@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, NoRows
@@ -81,26 +80,3 @@ def test_the_rule_is_the_best_of_all_thresholds_and_the_mixture_that_of_highs(se
     else:
         mixed.fit(**arguments)
         assert mixed.value_ == pytest.approx(program.fun, abs=2e-4)
-
-
-@pytest.mark.slow
-def test_margins_and_advice_know_strata():
-    rng = np.random.default_rng(0)
-    n_rows = 4000
-    sex, job = rng.choice(["F", "M"], n_rows), rng.choice(["cook", "nurse"], n_rows)
-    X = rng.normal(size=(n_rows, 2)) + 0.5 * (sex == "F")[:, None]
-    y = (X[:, 0] + rng.normal(size=n_rows) > 0.5).astype(int)
-    goals = ["max_difference(selection_rate, by=sex, within=job, average=True) <= 0.1", "recall >= 0.5"]
-    columns = {"sex": sex, "job": job}
-    model = cp.GoalClassifier(LogisticRegression(), goals=goals, by="sex").fit(X, y, sensitive_features=columns)
-    assert model.confidence_ == 0.9
-    margin = model.margins_[0]
-    gaps = [model.check_goals()[0].value, margin.bound]
-    assert 0 < margin.standard_error < 0.05
-    assert gaps[0] < gaps[1]
-    with pytest.raises(InfeasibleGoals, match=r"max_difference\(positive_rate, by=sex, within=job\) <= 0\.\d+"):
-        cp.GoalClassifier(
-            LogisticRegression(),
-            goals=["max_difference(selection_rate, by=sex, within=job) <= 0", "selection_rate == 0.3"],
-            confidence=None,
-        ).fit(X, y, sensitive_features=columns)

@@ -1,7 +1,5 @@
 """The frontier between risk and a goal's bound: exact, monotone, convex, and drawn."""
 
-import pickle
-
 import numpy as np
 import pytest
 from silenced import silenced
@@ -9,10 +7,9 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import AdaLPBoostClassifier, MixtureClassifier, tradeoff
+from counterpoise import MixtureClassifier, tradeoff
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.learners import HistogramTree
-from counterpoise.solvers import bounds_path, minimize_cvar, solve_weights_lp
+from counterpoise.solvers import minimize_cvar, solve_weights_lp
 
 
 def pool_of_losses(n_samples, n_models, seed=0):
@@ -96,25 +93,6 @@ def test_a_ratio_needs_bounds_and_is_exact_at_each(fitted):
         assert again.value_ == pytest.approx(point.value, abs=2e-4)
 
 
-def test_boosters_have_frontiers_too():
-    X, y = make_classification(600, 6, flip_y=0.2, random_state=0)
-    model = AdaLPBoostClassifier(HistogramTree(), n_estimators=8, alpha=0.2, random_state=0).fit(X, y)
-    found = tradeoff(model, "false_positive_rate <= 0.1", n_points=4)
-    assert (np.diff(found.values) <= 1e-6).all()
-    assert found.alpha == 0.2
-
-
-def test_the_figure_shows_the_frontier(fitted):
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    found = tradeoff(fitted, "recall >= 0.7", n_points=5)
-    axes = found.plot()
-    np.testing.assert_array_equal(axes.lines[0].get_xydata(), np.column_stack([found.bounds, found.values]))
-    assert "recall >= b" in axes.get_xlabel()
-    assert found.plot(axes) is axes
-    assert str(found).count("\n") == 5
-    assert str(pickle.loads(pickle.dumps(found))) == str(found)  # noqa: S301
-
-
 def test_wrong_arguments_are_refused(fitted):
     losses = pool_of_losses(50, 3)
     with pytest.raises(ValueError, match=r"of shape \(3,\)"):
@@ -131,19 +109,6 @@ def test_wrong_arguments_are_refused(fitted):
         tradeoff(impossible, "recall >= 0.5")
 
 
-def test_bounds_path_agrees_with_single_solves():
-    losses = pool_of_losses(2500, 8, seed=3)
-    rows = np.vstack([losses[:300].mean(axis=0), -losses[300:].mean(axis=0)])
-    sets = [(rows, [rows[0].min() + 0.01 * step, -rows[1].max() + 0.2]) for step in range(-1, 5)]
-    path = bounds_path(losses, 0.1, sets, tol=1e-6)
-    assert path[0] is None
-    for (matrix, bounds), found in zip(sets[1:], path[1:], strict=True):
-        assert found.value == pytest.approx(
-            minimize_cvar(losses, 0.1, rows=matrix, bounds=bounds, tol=1e-6).value, abs=2e-6
-        )
-        assert (matrix @ found.mixture <= np.array(bounds) + 1e-8).all()
-
-
 @pytest.mark.parametrize("text", ["recall(sex=F) >= 0.6", "false_positive_rate <= 0.3"])
 def test_a_goal_with_a_confidence_costs_what_a_mixture_inside_it_costs(fitted, text):
     found = tradeoff(fitted, f"{text} with confidence 0.9", n_points=4)
@@ -156,26 +121,3 @@ def test_a_goal_with_a_confidence_costs_what_a_mixture_inside_it_costs(fitted, t
     with pytest.raises(InfeasibleGoals) as caught:
         fitted.rebalance(goals=[*fitted.goals_, found.goal.with_bound(beyond[0].bound)])
     assert caught.value.nearest_bounds[caught.value.conflict[-1]] == pytest.approx(found.bounds[0], abs=1e-6)
-
-
-def test_a_ratio_may_carry_a_confidence(fitted):
-    goal = "precision >= 0.6 with confidence 0.9"
-    found = tradeoff(fitted, goal, [0.6, 0.7])
-    for point in found:
-        again = fitted.rebalance(goals=[*fitted.goals_, found.goal.with_bound(point.bound)])
-        assert again.value_ == pytest.approx(point.value, abs=2e-4)
-        assert again.check_goals()[1].value > point.bound
-
-
-@pytest.mark.parametrize("shape", [(60, 5), (3000, 12)], ids=["by the simplex method", "by planes"])
-def test_every_point_of_a_weighted_frontier_is_the_optimum_of_weighted_rows(shape):
-    losses = pool_of_losses(*shape)
-    weights = np.random.default_rng(1).exponential(size=shape[0])
-    row = losses[: shape[0] // 2].mean(axis=0)
-    bounds = np.quantile(row, [0.3, 0.6, 0.9])
-    path = bounds_path(losses, 0.2, [([row], [bound]) for bound in bounds], sample_weight=weights, tol=1e-6)
-    for found, bound in zip(path, bounds, strict=True):
-        exact = solve_weights_lp(losses, 0.2, sample_weight=weights, rows=[row], bounds=[bound])
-        assert found.value == pytest.approx(exact.value, abs=2e-6)
-        unweighted = solve_weights_lp(losses, 0.2, rows=[row], bounds=[bound])
-        assert abs(unweighted.value - exact.value) > 1e-3  # so that they can be told apart

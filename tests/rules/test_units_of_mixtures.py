@@ -107,12 +107,3 @@ def test_conflicts_and_the_bounds_offered_do_not_depend_on_the_unit_of_a_cost(na
         same_verdict, same_bounds = told(CONFLICTS[name], 2.0**power)
         assert same_verdict == verdict, power
         np.testing.assert_allclose(same_bounds, bounds, rtol=2e-3)  # those of several goals are rounded to four digits
-
-
-def test_frontiers_do_not_depend_on_the_unit_of_a_cost():
-    plain = by_scores(SCORES, ())
-    expected = cp.tradeoff(plain, cost(1.0, 1.0), n_points=4)
-    for power in POWERS:
-        found = cp.tradeoff(plain, cost(2.0**power, 1.0), n_points=4)
-        np.testing.assert_allclose(found.bounds / 2.0**power, expected.bounds, rtol=1e-6)
-        np.testing.assert_allclose(found.values, expected.values, atol=1e-6)
