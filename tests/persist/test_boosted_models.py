@@ -1,6 +1,8 @@
 """Models of LightGBM, XGBoost and CatBoost in pools: stored in the format of their library, checked when loaded."""
 
+import copy
 import json
+import re
 import sys
 from functools import partial
 
@@ -133,85 +135,172 @@ def test_early_stopping_survives():
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def sized(text):
-    """Return a LightGBM file with the sizes of its trees as they are."""
-    head, *trees = text.partition("\nend of trees")[0].split("Tree=")
-    end = text[text.index("\nend of trees") :]
-    sizes = " ".join(str(len(f"Tree={tree}".encode())) for tree in trees[:-1])
-    last = len(f"Tree={trees[-1]}\n".encode())
-    head = "\n".join(f"tree_sizes={sizes} {last}" if line[:10] == "tree_sizes" else line for line in head.split("\n"))
-    return head + "".join(f"Tree={tree}" for tree in trees) + end
+def as_form(form, *children, name="0.txt", content=b""):
+    """Return a change that makes one value of a form, with a file, the whole content."""
+
+    def edit(manifest, members):
+        members[f"models/{name}"] = content
+        manifest.update(nodes=[["dict"], ["file", f"models/{name}"], ["form", form, [0], *children]], root=[2])
+        manifest["layouts"] = []
+
+    return edit
 
 
 def first_number(field, number):
     """Return a change of the first number of the first field of that name."""
-
-    def change(text):
-        start = text.index(f"\n{field}=") + len(field) + 2
-        end = next(at for at in range(start, len(text)) if text[at] in " \n")
-        return sized(text[:start] + number + text[end:])
-
-    return change
+    return lambda text: re.sub(rf"(?<=\n{field}=)[^ \n]*", number, text, count=1)
 
 
+def line(field, values):
+    """Return a change of the first line of that name; None takes it out."""
+    return lambda text: re.sub(rf"\n{field}=[^\n]*", "" if values is None else f"\n{field}={values}", text, count=1)
+
+
+NODE, SIZE = "a tree in it refers to a node or a feature", "the size of a tree"
 LIGHTGBM = {
-    "a child outside": (first_number("left_child", "1000000"), "a child in a tree cannot be right"),
-    "a child that is its parent": (first_number("left_child", "0"), "a child in a tree cannot be right"),
-    "a leaf outside": (first_number("right_child", "-99"), "a child in a tree cannot be right"),
-    "a feature outside": (first_number("split_feature", "5"), "a feature of a tree cannot be right"),
-    "no such set of categories": (first_number("decision_type", "3"), "categories of a tree cannot be right"),
-    "sets that are not there": (first_number("num_cat", "1"), "cat_boundaries of a tree cannot be right"),
-    "more leaves than there are": (first_number("num_leaves", "9999"), "leaf_value of a tree cannot be right"),
-    "a word for a number": (first_number("threshold", "x"), "threshold of a tree cannot be right"),
-    "more classes": (first_number("num_class", "2"), "its number of classes cannot be right"),
-    "cut short": (lambda text: text[: len(text) // 2], "its tree sizes cannot be right"),
-    "nothing": (lambda _text: "", "that it is a model of LightGBM cannot be right"),
+    "a child outside": (first_number("left_child", "1000000"), NODE),
+    "a child that is its parent": (first_number("left_child", "0"), NODE),
+    "a leaf outside": (first_number("right_child", "-99"), NODE),
+    "half a child": (first_number("left_child", "1.5"), "invalid literal for int"),
+    "a feature outside": (first_number("split_feature", "5"), NODE),
+    "a feature below the first": (first_number("split_feature", "-1"), NODE),
+    "no such set of categories": (first_number("decision_type", "3"), "categories of a tree"),
+    "sets that are not there": (first_number("num_cat", "1"), "categories of a tree"),
+    "more leaves than there are": (first_number("num_leaves", "9999"), SIZE),
+    "no leaves": (first_number("num_leaves", "0"), SIZE),
+    "too few thresholds": (line("threshold", "0.5"), SIZE),
+    "no children": (line("left_child", None), r"it is not a model file of LightGBM: KeyError\('left_child'\)"),
+    "a word for a number": (first_number("threshold", "x"), "could not convert string to float"),
+    "digits of another alphabet": (first_number("left_child", "\u0661"), "a line of a tree"),
+    "linear leaves": (first_number("is_linear", "1"), "a tree with linear models in its leaves"),
+    "two lines of one name": (first_number("shrinkage", "1\nleft_child=0"), "a line of a tree"),
+    "more classes": (first_number("num_class", "2"), "its number of classes"),
+    "classes of another number": (first_number("objective", "multiclass num_class:7"), "its number of classes"),
+    "sizes of trees that are none": (first_number("tree_sizes", "-5"), None),
+    "no leaf values": (line("leaf_value", None), "Tree model string format error"),  # as LightGBM says
+    "cut short": (lambda text: text[: len(text) // 2], "that it is a model of LightGBM"),
+    "nothing": (lambda _text: "", "that it is a model of LightGBM"),
 }
 
 
 @pytest.mark.parametrize(("change", "message"), LIGHTGBM.values(), ids=LIGHTGBM)
 def test_broken_files_of_lightgbm_are_refused(change, message, fitted):
+    data = crafted(with_file(change), dumps(fitted("lightgbm")))
+    if message is None:  # it is not looked at
+        assert_array_equal(loads(data).predict(X), fitted("lightgbm").predict(X))
+        return
     with pytest.raises(UnreadableModel, match=rf"its model of LightGBM is broken \({message}"):
-        loads(crafted(with_file(change), dumps(fitted("lightgbm"))))
+        loads(data)
 
 
-def first_tree(change):
-    """Return a change of the first tree of an XGBoost file."""
-    return lambda model: change(model["learner"]["gradient_booster"]["model"]["trees"][0])
+TREE = {
+    "id": 0,
+    "tree_param": {"num_nodes": "5", "num_feature": "4", "size_leaf_vector": "1", "num_deleted": "0"},
+    "split_conditions": [0.5, 0.0, 0.1, 0.2, 0.3],
+    "base_weights": [0.0] * 5,
+    "loss_changes": [1.0, 2.0, 0.0, 0.0, 0.0],
+    "sum_hessian": [9.0, 5.0, 4.0, 2.0, 3.0],
+    "left_children": [1, 3, -1, -1, -1],
+    "right_children": [2, 4, -1, -1, -1],
+    "parents": [2147483647, 0, 0, 1, 1],
+    "split_indices": [3, 0, 0, 0, 0],
+    "default_left": [1, 0, 0, 0, 0],
+    "split_type": [0, 1, 0, 0, 0],
+    "categories_nodes": [1],
+    "categories_segments": [0],
+    "categories_sizes": [2],
+    "categories": [0, 3],
+}
 
 
-def first_entry(field, value):
-    return first_tree(lambda tree: tree[field].__setitem__(0, value))
+def xgboost_file(change):
+    """Return a model of XGBoost of one tree after a change of the learner, of its model and of the tree."""
+    tree = copy.deepcopy(TREE)
+    params = {"num_trees": "1", "num_parallel_tree": "1"}
+    model = {"trees": [tree], "tree_info": [0], "gbtree_model_param": params, "iteration_indptr": [0, 1]}
+    learner = {
+        "learner_model_param": {"num_feature": "4", "num_class": "0", "num_target": "1"},
+        "gradient_booster": {"name": "gbtree", "model": model},
+        "objective": {"name": "binary:logistic"},
+    }
+    change(learner, model, tree)
+    return json.dumps({"learner": learner}).encode()
 
 
-def in_learner(part, name, value):
-    return lambda model: model["learner"][part].update({name: value})
+def of_tree(**changes):
+    return lambda _learner, _model, tree: tree.update(changes)
 
 
+def of_size(**changes):
+    return lambda _learner, _model, tree: tree["tree_param"].update(changes)
+
+
+def of_model(**changes):
+    return lambda _learner, model, _tree: model.update(changes)
+
+
+def of_learner(part, **changes):
+    return lambda learner, _model, _tree: learner[part].update(changes)
+
+
+def as_dart(learner, _model, _tree):
+    learner["gradient_booster"] = {"name": "dart", "weight_drop": [1.0, 1.0], "gbtree": learner["gradient_booster"]}
+
+
+CATEGORIES = "categories of a tree"
 XGBOOST = {
-    "a child outside": (first_entry("left_children", 1000), "a child in a tree cannot be right"),
-    "a child that is its parent": (first_entry("left_children", 0), "a child in a tree cannot be right"),
-    "a feature outside": (first_entry("split_indices", 5), "a feature of a tree cannot be right"),
-    "a list too short": (first_tree(lambda tree: tree["base_weights"].pop()), "base_weights of a tree"),
-    "no such set of categories": (first_entry("split_type", 1), "categories of a tree cannot be right"),
-    "trees out of order": (first_tree(lambda tree: tree.update(id=1)), "the order of its trees cannot be right"),
-    "odd leaves": (first_tree(lambda tree: tree["tree_param"].update(size_leaf_vector="-1")), "a tree of another kind"),
-    "more classes": (in_learner("learner_model_param", "num_class", "3"), "its rounds cannot be right"),
-    "another objective": (in_learner("objective", "name", "reg:tweedie"), "its objective 'reg:tweedie'"),
-    "another booster": (in_learner("gradient_booster", "name", "gblinear"), "its booster 'gblinear'"),
-    "no learner": (lambda model: model.clear(), "it is not a model file of XGBoost"),
+    "a feature outside": (of_tree(split_indices=[4, 0, 0, 0, 0]), NODE),
+    "a way back to the root": (of_tree(right_children=[2, 0, -1, -1, -1]), NODE),
+    "a child that is no node": (of_tree(left_children=[1, 5, -1, -1, -1]), NODE),
+    "one child of two nodes": (of_tree(left_children=[1, 2, -1, -1, -1]), NODE),
+    "half a child": (of_tree(left_children=[1, 3.5, -1, -1, -1]), "a list of whole numbers"),
+    "a number that is a truth": (of_tree(left_children=[True, 3, -1, -1, -1]), "a list of whole numbers"),
+    "too few conditions": (of_tree(split_conditions=[0.5]), SIZE),
+    "too many weights": (of_tree(base_weights=[0.0] * 6), SIZE),
+    "more nodes than there are": (of_size(num_nodes="6"), SIZE),
+    "leaves that are vectors": (of_size(size_leaf_vector="2"), SIZE),
+    "other features": (of_size(num_feature="3"), "a tree"),
+    "a set of another node": (of_tree(categories_nodes=[0]), CATEGORIES),
+    "a set that begins later": (of_tree(categories_segments=[1]), CATEGORIES),
+    "a set that is longer": (of_tree(categories_sizes=[3]), CATEGORIES),
+    "an empty set": (of_tree(categories_sizes=[0], categories=[]), CATEGORIES),
+    "a category below the first": (of_tree(categories=[-1, 3]), CATEGORIES),
+    "a category that a float skips": (of_tree(categories=[0, 1 << 24]), CATEGORIES),
+    "another place": (of_tree(id=1), "a tree"),
+    "a tree more": (lambda _learner, model, _tree: model["gbtree_model_param"].update(num_trees="2"), "its number of"),
+    "a tree of no class": (of_model(tree_info=[1]), "the classes of its trees"),
+    "other rounds": (of_model(iteration_indptr=[0]), "its rounds"),
+    "no trees in a round": (of_model(gbtree_model_param={"num_trees": "1", "num_parallel_tree": "0"}), "range()"),
+    "recoded categories": (of_model(cats={"enc": [1]}), "its recoding of category columns"),
+    "two targets": (of_learner("learner_model_param", num_target="2"), "its number of targets"),
+    "more classes": (of_learner("learner_model_param", num_class="3"), "its rounds"),
+    "classes of another number": (of_learner("objective", softmax_multiclass_param={"num_class": "3"}), "its number"),
+    "another objective": (of_learner("objective", name="reg:tweedie"), "its objective 'reg:tweedie'"),
+    "no trees": (of_learner("gradient_booster", name="gblinear"), "its booster 'gblinear'"),
+    "weights of other trees": (as_dart, "the weights of its trees"),
+    "no learner": (lambda learner, _model, _tree: learner.clear(), "it is not a model file of XGBoost"),
 }
 
 
 @pytest.mark.parametrize(("change", "message"), XGBOOST.values(), ids=XGBOOST)
-def test_broken_files_of_xgboost_are_refused(change, message, fitted):
-    def edited(text):
-        model = json.loads(text)
-        change(model)
-        return json.dumps(model)
+def test_broken_files_of_xgboost_are_refused(change, message):
+    data = crafted(as_form("XGBoost", None, [1], name="0.xgboost.json", content=xgboost_file(change)))
+    with pytest.raises(UnreadableModel, match=rf"its model of XGBoost is broken \({re.escape(message)}"):
+        loads(data)
 
-    with pytest.raises(UnreadableModel, match=rf"its model of XGBoost is broken \({message}"):
-        loads(crafted(with_file(edited), dumps(fitted("xgboost"))))
+
+def test_a_whole_tree_of_xgboost_passes_and_only_the_library_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    whole = xgboost_file(lambda *_: None)
+    with pytest.raises(UnreadableModel, match="which needs xgboost: pip install xgboost"):
+        loads(crafted(as_form("XGBoost", None, [1], name="0.xgboost.json", content=whole)))
+
+
+def test_files_that_are_too_large_are_refused(fitted, monkeypatch):
+    data = dumps(fitted("lightgbm"))
+    monkeypatch.setattr("counterpoise.persist.boosted._MOST_BYTES", 1000)
+    with pytest.raises(UnreadableModel, match=r"its file has \d+ bytes, and a file of a model may have at most 1000"):
+        loads(data)
 
 
 def test_a_binary_file_is_read_only_where_it_is_trusted(fitted):
@@ -230,17 +319,6 @@ def test_linear_boosters_are_refused_when_they_are_saved():
     model = unfitted("xgboost", booster="gblinear", max_depth=None).fit(X, y)
     with pytest.raises(UnstorableModel, match="its booster 'gblinear', which is no tree booster, cannot be right"):
         dumps(model)
-
-
-def as_form(form, *children):
-    """Return a change that makes one value of a form the whole file."""
-    nodes = [["dict"], ["file", "models/0.txt"], ["form", form, [0], *children]]
-
-    def edit(manifest, members):
-        members["models/0.txt"] = b""
-        manifest.update(nodes=nodes, root=[2], layouts=[])
-
-    return edit
 
 
 @pytest.mark.parametrize(

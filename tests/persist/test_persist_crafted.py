@@ -6,7 +6,6 @@ import json
 import os
 import re
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +13,10 @@ import pytest
 from crafting import MODEL, X, crafted, y
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
 from counterpoise.persist import UnreadableModel, UnstorableModel, dumps, load, loads
-from counterpoise.persist.scikit_learn import check_foreign
 from tests.tiers import slow
-
-needs_skops = pytest.mark.skipif(find_spec("skops") is None, reason="skops is not installed")
 
 
 def first_object(manifest, class_name, attribute):
@@ -124,8 +118,8 @@ def set_first(value):
 
 
 CRAFTED = {
-    "newer format": (with_entries(format_version=6, library="9.9"), "format version 6.* counterpoise 9.9.*: upgrade"),
-    "older format": (with_entries(format_version=4, library="0.1"), "format version 4.* 0.1.*: fit the model again"),
+    "newer format": (with_entries(format_version=7, library="9.9"), "format version 7.* counterpoise 9.9.*: upgrade"),
+    "older format": (with_entries(format_version=5, library="0.1"), "format version 5.* 0.1.*: fit the model again"),
     "no format version": (with_entries(format_version="1"), "impossible format version '1'"),
     "another format": (with_entries(format="keras"), "its manifest has another format"),
     "manifest of a list": (lambda *_: [1], "its manifest has another format"),
@@ -151,7 +145,7 @@ CRAFTED = {
     "half a pair": (node_of("dict", 1), "a part of the kind 'dict'"),
     "bad bytes": (node_of("bytes", "xyz"), "a part of the kind 'bytes'"),
     "bad float": (node_of("float", [1]), "a part of the kind 'float'"),
-    "foreign without a member": (node_of("foreign", 0), "refers to part 0, which is not there"),
+    "foreign without a member": (node_of("estimator", 0), "refers to part 0, which is not there"),
     "class outside of the table": (renamed("HistogramTree", "Popen"), "names the class 'Popen'"),
     "class with its module": (renamed("HistogramTree", "os.system"), "names the class 'os.system'"),
     "class of a number": (renamed("HistogramTree", 3), "names the class 3"),
@@ -301,59 +295,6 @@ def test_missing_files_and_folders_are_refused(tmp_path):
         load(tmp_path / "model.cp")
     with pytest.raises(UnreadableModel, match="is a folder, not a model"):
         load(tmp_path)
-
-
-def test_a_crafted_tree_of_scikit_learn_is_refused():
-    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    check_foreign([model])
-    for field, value in (("left_child", 10**6), ("right_child", 0), ("feature", 10**6), ("feature", -7)):
-        state = model.tree_.__getstate__()
-        state["nodes"][field][0] = value
-        other = DecisionTreeClassifier().fit(X, y)
-        other.tree_.__setstate__(state)
-        with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it refers to a node that does not exist"):
-            check_foreign({"model": [other]})
-
-
-def test_a_forest_of_trees_on_other_features_is_refused():
-    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
-    check_foreign(forest)
-    forest.estimators_[1] = DecisionTreeClassifier().fit(np.hstack([X, X]), y)
-    with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it refers to a node that does not exist"):
-        check_foreign(forest)
-
-
-@pytest.mark.parametrize(("field", "value"), [("left", 10**6), ("right", 0), ("feature_idx", 5), ("bitset_idx", 3)])
-def test_crafted_histogram_trees_of_scikit_learn_are_refused(field, value):
-    rows = X.copy()
-    rows[:, 0] = y + np.arange(len(y)) % 2 * 2
-    model = HistGradientBoostingClassifier(max_iter=1, categorical_features=[0]).fit(rows, y)
-    check_foreign(model)
-    nodes = model._predictors[0][0].nodes
-    assert nodes["is_categorical"][0]
-    nodes[field][0] = value
-    with pytest.raises(UnreadableModel, match="a tree of scikit-learn in it refers to a node that does not exist"):
-        check_foreign(model)
-
-
-@needs_skops
-def test_models_of_other_types_and_broken_ones_are_refused():
-    import skops.io  # noqa: PLC0415 - an optional package
-
-    whole = dumps(cp.MixtureClassifier([DecisionTreeClassifier(max_depth=2).fit(X, y)]).fit(X, y))
-    evil = skops.io.dumps([_Evil()])
-    with pytest.raises(UnreadableModel, match=r"not on the list of trusted types: .*_Evil"):
-        loads(crafted(with_member("foreign.skops", evil), whole))
-    with pytest.raises(UnreadableModel, match="its models of scikit-learn are broken"):
-        loads(crafted(with_member("foreign.skops", b"PK nonsense"), whole))
-    packed = skops.io.dumps([DecisionTreeClassifier()], compression=zipfile.ZIP_DEFLATED)
-    with pytest.raises(UnreadableModel, match="would unpack to far more bytes than it has"):
-        loads(crafted(with_member("foreign.skops", packed), whole))
-
-
-class _Evil:
-    def __setstate__(self, state):
-        raise AssertionError("a file ran code")
 
 
 def test_a_manifest_with_a_key_twice_is_refused():

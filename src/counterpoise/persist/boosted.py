@@ -1,213 +1,133 @@
 """Models of LightGBM, XGBoost and CatBoost inside ours, each in the file format of its own library.
 
-The compiled loops of LightGBM and XGBoost follow whatever a tree points to, and some end the whole process where a
-field is missing. So everything in their two formats of text is checked here before their library reads it; a
-``ValueError`` names the fault. The format of CatBoost is binary, and a crafted file can do harm: it is read only
-where the caller trusts the writer of the file.
+Their libraries read these files, and their errors are translated. The compiled loops of LightGBM and XGBoost follow
+whatever a tree points to, so its children, features and categories are checked here first. The format of CatBoost is
+binary, and a crafted file can do harm: it is read only where the caller trusts the writer of the file.
 """
 
 import re
 import tempfile
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from counterpoise._base.lazy import import_optional
-from counterpoise._base.text import load_json
-from counterpoise._base.types import AnyArray, IntArray
+from counterpoise._base.text import load_json, short
+from counterpoise._base.types import IntArray
 from counterpoise.persist.container import UnreadableModel
+from counterpoise.persist.trees import check_nodes
 from counterpoise.persist.values import Codec, ModelFile, Parts
 
-_NUMBER = r"(?:-?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|-?inf|-?nan)"
-_NUMBERS = re.compile(f"{_NUMBER}(?: {_NUMBER})*")
-_LINE = re.compile(r"(Tree|[a-z_]+)=([ -~]*)")  # of a tree of LightGBM; its head may hold any names of features
-_OF_SPLITS = ("split_feature", "threshold", "left_child", "right_child", "decision_type", "split_gain")
-_ALSO_OF_SPLITS = ("internal_value", "internal_weight", "internal_count")  # older files lack some
-_OF_LEAVES = ("leaf_weight", "leaf_count")
-_MOST_KINDS = 16  # of a split: four bits
-_MOST_CATEGORY = 1 << 24  # above it XGBoost's floats skip whole numbers
+_MOST_BYTES = 1 << 28  # of a file; ten thousand trees of 31 leaves take an eighth
 _OBJECTIVES = ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic", "multi:softprob", "multi:softmax")
+_COLUMNS_OF_NODES = (  # of a tree of XGBoost
+    *("left_children", "right_children", "parents", "split_indices", "default_left", "split_type"),
+    *("split_conditions", "base_weights", "loss_changes", "sum_hessian"),
+)
 
 
-# how many features the rows of a file have, and how many scores; one for two classes
-Shape: TypeAlias = tuple[int, int]
-
-
-def check_lightgbm(content: bytes) -> Shape:
-    """Check the text of a LightGBM model."""
-    text = content.decode()
-    _require(text.startswith("tree\n") and "\r" not in text and "\n\n" in text, "that it is a model of LightGBM")
-    head_text = text.partition("\n\n")[0]
-    pairs = [line.partition("=")[::2] for line in head_text.split("\n")[1:]]
-    head = dict(pairs)
-    _require(len(head) == len(pairs), "a line of its head")
-    n_features, n_outputs = int(head["max_feature_idx"]) + 1, int(head["num_tree_per_iteration"])
-    _require(int(head["num_class"]) == n_outputs >= 1 and n_features >= 1, "its number of classes")
-    for name in ("feature_names", "feature_infos"):
-        _require(len(head[name].split(" ")) == n_features, "its list of features")
-    sizes = [int(size) for size in head["tree_sizes"].split()]
-    _require(len(sizes) % n_outputs == 0, "its number of trees")
-    start = len(head_text.encode())
-    place, end = start + len("\n\n"), content.find(b"\nend of trees\n", start)
-    for number, size in enumerate(sizes):  # trees lie one after the other with the sizes that the head lists
-        tree = content[place : place + size]
-        is_whole = tree.startswith(f"Tree={number}\n".encode()) and tree.count(b"Tree=") == 1
-        _require(size > 0 and is_whole and place + size <= end + 1, "its tree sizes")
-        _check_lightgbm_tree(_fields(tree.decode()), n_features)
-        place += size
-    _require(end >= 0 and not content[place:end].strip(b"\n"), "its tree sizes")
-    return n_features, n_outputs
-
-
-def _fields(text: str) -> dict[str, str]:
-    """Return the lines ``name=value`` of one tree of LightGBM, all of printable letters."""
-    lines = [_LINE.fullmatch(line) for line in text.split("\n") if line]
-    values = {line[1]: line[2] for line in lines if line is not None}
-    _require(len(values) == len(lines), "a line of a tree")
-    return values
-
-
-def _numbers(tree: dict[str, str], name: str, size: int, missing: str = "") -> AnyArray:
-    """Return numbers, of which there must be so many."""
-    text = tree.get(name, missing)
-    values = np.array(text.split(" ") if _NUMBERS.fullmatch(text) else [], dtype=np.float64)
-    _require(values.size == size, f"{name} of a tree")
-    return values
-
-
-def _check_lightgbm_tree(tree: dict[str, str], n_features: int) -> None:
-    n_leaves, n_sets = (int(_numbers(tree, name, 1)[0]) for name in ("num_leaves", "num_cat"))
-    n_splits = n_leaves - 1
-    _require(n_leaves >= 1 and n_sets >= 0, "the size of a tree")
-    _require(int(_numbers(tree, "is_linear", 1, "0")[0]) == 0, "a tree with linear models in its leaves")
-    _numbers(tree, "shrinkage", 1, "1")
-    _numbers(tree, "leaf_value", n_leaves)
-    if n_splits == 0:
-        return
-    fields = {name: _numbers(tree, name, n_splits) for name in _OF_SPLITS}
-    for names, size in ((_ALSO_OF_SPLITS, n_splits), (_OF_LEAVES, n_leaves)):
-        for name in tree.keys() & names:
-            _numbers(tree, name, size)
-    _require(_are_below(fields["split_feature"], n_features), "a feature of a tree")
-    _require(_are_below(fields["decision_type"], _MOST_KINDS), "a kind of split of a tree")
-    for name in ("left_child", "right_child"):
-        child = fields[name]  # below 0: the leaf -1 - child
-        is_inner = (child > np.arange(n_splits)) & (child < n_splits)
-        is_leaf = (child < 0) & (child >= -n_leaves)
-        _require(bool(((child == np.floor(child)) & (is_inner | is_leaf)).all()), "a child in a tree")
-    _check_lightgbm_sets(tree, n_sets, fields["threshold"][fields["decision_type"] % 2 == 1])
-
-
-def _check_lightgbm_sets(tree: dict[str, str], n_sets: int, sets: AnyArray) -> None:
-    """Check the sets of categories, which splits name by a number in the place of a threshold."""
-    _require(_are_below(sets, n_sets), "categories of a tree")
-    if n_sets == 0:
-        return
-    bounds = _numbers(tree, "cat_boundaries", n_sets + 1)
-    _require(bounds[0] == 0 and bool((np.diff(bounds) >= 0).all()), "categories of a tree")
-    _require(_are_below(_numbers(tree, "cat_threshold", int(bounds[-1])), 1 << 32), "categories of a tree")
-
-
-def check_xgboost(content: bytes) -> Shape:
-    """Check the JSON of an XGBoost model."""
-    try:
-        return _check_xgboost(load_json(content)["learner"])
-    except (AttributeError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"it is not a model file of XGBoost ({error})") from error
-
-
-def _check_xgboost(learner: dict[str, Any]) -> Shape:
-    params, booster, objective = (learner[name] for name in ("learner_model_param", "gradient_booster", "objective"))
-    n_features, n_outputs = int(params["num_feature"]), max(int(params["num_class"]), 1)
-    _require(int(params.get("num_target", "1")) == 1 and n_features >= 1, "its number of features or targets")
-    _require(objective["name"] in _OBJECTIVES, f"its objective {objective['name']!r}, which is of no classifier,")
-    n_named = int(objective.get("softmax_multiclass_param", {}).get("num_class", params["num_class"]))
-    _require(max(n_named, 1) == n_outputs, "its number of classes")
-    for name in ("feature_names", "feature_types"):
-        _require(len(learner.get(name, [])) in (0, n_features), "its list of features")
-    if booster["name"] == "dart":
-        _require(len(booster["weight_drop"]) == len(booster["gbtree"]["model"]["trees"]), "the weights of its trees")
-        booster = booster["gbtree"]
-    _require(booster["name"] == "gbtree", f"its booster {booster['name']!r}, which is no tree booster,")
-    _check_xgboost_trees(booster["model"], n_features, n_outputs)
-    return n_features, n_outputs
-
-
-def _check_xgboost_trees(model: dict[str, Any], n_features: int, n_outputs: int) -> None:
-    trees, params = model["trees"], model["gbtree_model_param"]
-    _require(int(params["num_trees"]) == len(trees) == len(model["tree_info"]), "its number of trees")
-    _require(_are_below(_whole(model["tree_info"]), n_outputs), "the classes of its trees")
-    a_round = int(params["num_parallel_tree"]) * n_outputs
-    rounds = [*range(0, len(trees) + 1, a_round)] if a_round >= 1 else []
-    _require(model.get("iteration_indptr", rounds) == rounds and rounds[-1:] == [len(trees)], "its rounds")
-    _require(not any(model.get("cats", {}).values()), "its recoding of category columns, which is not known here,")
-    for place, tree in enumerate(trees):
-        _require(type(tree["id"]) is int and tree["id"] == place, "the order of its trees")
-        _check_xgboost_tree(tree, n_features)
-
-
-def _check_xgboost_tree(tree: dict[str, Any], n_features: int) -> None:
-    params = tree["tree_param"]
-    n_nodes = int(params["num_nodes"])
-    is_plain = int(params.get("size_leaf_vector", "1")) in (0, 1) and int(params["num_feature"]) == n_features
-    _require(is_plain, "a tree of another kind")
-    for name in ("split_conditions", "base_weights", "loss_changes", "sum_hessian"):
-        are_numbers = all(type(one) in (int, float) for one in tree[name])
-        _require(len(tree[name]) == n_nodes and are_numbers, f"{name} of a tree")
-    names = ("left_children", "right_children", "parents", "split_indices", "default_left", "split_type")
-    left, right, parents, features, sides, kinds = (_whole(tree[name], n_nodes) for name in names)
-    _require(_is_tree(left, right, parents, int(params["num_deleted"])), "a child in a tree")
-    _require(_are_below(features[left >= 0], n_features) and _are_below(features, 1 << 31), "a feature of a tree")
-    _require(_are_below(sides, 2) and _are_below(kinds, 2), "a kind of split of a tree")
-    _check_xgboost_sets(tree, np.flatnonzero(kinds).tolist())
-
-
-def _is_tree(left: IntArray, right: IntArray, parents: IntArray, n_deleted: int) -> bool:
-    """Return whether every way down from the root ends, inside of the arrays."""
-    inner = np.flatnonzero(left != -1)
-    children, above = np.concatenate([left[inner], right[inner]]), np.concatenate([inner, inner])
-    is_inside = left.size > 0 and bool((right[left == -1] == -1).all()) and _are_below(children - 1, left.size - 1)
-    if not is_inside or np.unique(children).size != children.size or children.size != left.size - 1 - n_deleted:
-        return False
-    return bool((parents[children] == above).all())  # one parent each, and the root has none: no way leads back
-
-
-def _check_xgboost_sets(tree: dict[str, Any], split_by_category: list[int]) -> None:
-    """Check the categories of splits: each has a part of one list."""
-    nodes, values = tree.get("categories_nodes", []), tree.get("categories", [])
-    starts, sizes = tree.get("categories_segments", []), tree.get("categories_sizes", [])
-    _require(nodes == split_by_category and _are_below(_whole(values), _MOST_CATEGORY), "categories of a tree")
-    ends = [0, *np.cumsum(_whole(sizes, len(nodes))).tolist()]
-    _require(starts == ends[:-1] and ends[-1] == len(values), "categories of a tree")
-    _require(all(one < other for one, other in pairwise(ends)), "categories of a tree")
-
-
-def check_catboost(content: bytes) -> None:
-    """Check that it may be a model of CatBoost; CatBoost itself looks at the rest when it reads it."""
-    _require(content.startswith(b"CBM1"), "that it is a model of CatBoost")
-
-
-def _whole(values: Any, size: int | None = None) -> IntArray:
-    """Return a list of whole numbers of 32 bits."""
-    is_right = isinstance(values, list) and len(values) == (len(values) if size is None else size)
-    _require(is_right and all(type(one) is int and abs(one) < 1 << 31 for one in values), "a list of whole numbers")
-    return np.array(values, dtype=np.int64)
-
-
-def _are_below(values: AnyArray, most: int) -> bool:
-    """Return whether all values are whole numbers from 0 to below ``most``."""
-    return bool(((values >= 0) & (values < most) & (values == np.floor(values))).all())
-
-
-def _require(condition: bool, what: str) -> None:
+def _require(condition: Any, what: str) -> None:
     if not condition:
         raise ValueError(f"{what} cannot be right")
 
 
-_PAIR = 2
+def _check_lightgbm(content: bytes) -> None:
+    """Check the text of a LightGBM model: trees after a head, each of lines of a name and its values."""
+    text, end, _ = content.decode().partition("\nend of trees")
+    head_text, *trees = text.split("\nTree=")
+    head = dict(line.partition("=")[::2] for line in head_text.split("\n"))
+    is_whole = end and text.startswith("tree\n") and not re.search("[\r\0]", text)
+    _require(is_whole, "that it is a model of LightGBM")
+    n_scores = int(head["num_tree_per_iteration"])
+    n_classes = re.findall(r"\bnum_class:(\d+)", head.get("objective", ""))
+    _require(n_scores >= 1 and {head["num_class"], *n_classes} == {str(n_scores)}, "its number of classes")
+    for tree in trees:
+        lines = [_LINE_OF_TREE.fullmatch(line) for line in tree.split("\n")[1:] if line]
+        fields = {line[1]: line[2] for line in lines if line is not None}
+        _require(len(fields) == len(lines), "a line of a tree")
+        _check_lightgbm_tree(fields, int(head["max_feature_idx"]) + 1)
+
+
+_LINE_OF_TREE = re.compile(r"([a-z_]+)=([-+.0-9a-z ]*)")
+
+
+def _check_lightgbm_tree(tree: dict[str, str], n_features: int) -> None:
+    n_splits, n_sets = int(tree["num_leaves"]) - 1, int(tree["num_cat"])
+    _require(n_splits >= 0 and n_sets >= 0, "the size of a tree")
+    _require(int(tree.get("is_linear", "0")) == 0, "a tree with linear models in its leaves")
+    if n_splits == 0:
+        return
+    names = ("left_child", "right_child", "split_feature", "decision_type")
+    left, right, feature, kind = (_whole([int(number) for number in tree[name].split(" ")]) for name in names)
+    threshold = np.array(tree["threshold"].split(" "), dtype=np.float64)
+    _require({column.size for column in (left, right, feature, kind, threshold)} == {n_splits}, "the size of a tree")
+    # A child below zero is a leaf, -1 the first one. Here the leaves come behind the splits.
+    left, right = (np.where(child < 0, n_splits - 1 - child, child) for child in (left, right))
+    leaves = np.full(n_splits + 1, -1)
+    left, right, feature = (np.concatenate([column, leaves]) for column in (left, right, feature))
+    check_nodes(left, right, feature, np.arange(left.size) >= n_splits, n_features)
+    sets = threshold[kind % 2 == 1]  # of categories, by their numbers
+    _require(((sets >= 0) & (sets < n_sets)).all(), "categories of a tree")
+    bounds = _whole([int(number) for number in tree.get("cat_boundaries", "0").split(" ")])
+    _require(bounds.size == n_sets + 1 and bounds[0] == 0 and (np.diff(bounds) >= 0).all(), "categories of a tree")
+    _require(len(tree.get("cat_threshold", "").split()) == bounds[-1], "categories of a tree")
+
+
+def _check_xgboost(content: bytes) -> None:
+    """Check the JSON of an XGBoost model."""
+    learner = load_json(content)["learner"]
+    params, booster, objective = (learner[name] for name in ("learner_model_param", "gradient_booster", "objective"))
+    n_features, n_scores = int(params["num_feature"]), max(int(params["num_class"]), 1)
+    _require(int(params.get("num_target", "1")) == 1, "its number of targets")
+    _require(objective["name"] in _OBJECTIVES, f"its objective {objective['name']!r}, which is of no classifier,")
+    n_classes = int(objective.get("softmax_multiclass_param", params)["num_class"])
+    _require(max(n_classes, 1) == n_scores, "its number of classes")
+    if booster["name"] == "dart":
+        _require(len(booster["weight_drop"]) == len(booster["gbtree"]["model"]["trees"]), "the weights of its trees")
+        booster = booster["gbtree"]
+    _require(booster["name"] == "gbtree", f"its booster {booster['name']!r}, which is no tree booster,")
+    model = booster["model"]
+    trees, forest, scores = model["trees"], model["gbtree_model_param"], _whole(model["tree_info"])
+    _require(int(forest["num_trees"]) == len(trees) == scores.size, "its number of trees")
+    _require(((scores >= 0) & (scores < n_scores)).all(), "the classes of its trees")
+    rounds = list(range(0, len(trees) + 1, int(forest["num_parallel_tree"]) * n_scores))
+    _require(model.get("iteration_indptr", rounds) == rounds and rounds[-1] == len(trees), "its rounds")
+    _require(not any(model.get("cats", {}).values()), "its recoding of category columns, which is not known here,")
+    for number, tree in enumerate(trees):
+        _require(tree["id"] == number and int(tree["tree_param"]["num_feature"]) == n_features, "a tree")
+        _check_xgboost_tree(tree, n_features)
+
+
+def _check_xgboost_tree(tree: dict[str, Any], n_features: int) -> None:
+    sizes = {int(tree["tree_param"]["num_nodes"]), *(len(tree[name]) for name in _COLUMNS_OF_NODES)}
+    _require(len(sizes) == 1 and int(tree["tree_param"].get("size_leaf_vector", "1")) in (0, 1), "the size of a tree")
+    left, right, feature, kind = (
+        _whole(tree[name]) for name in ("left_children", "right_children", "split_indices", "split_type")
+    )
+    check_nodes(left, right, feature, left == -1, n_features)
+    names = ("categories_nodes", "categories_segments", "categories_sizes", "categories")
+    nodes, starts, sizes_of_sets, categories = (_whole(tree.get(name, [])) for name in names)
+    _require(np.array_equal(nodes, np.flatnonzero(kind)) and nodes.size == sizes_of_sets.size, "categories of a tree")
+    ends = np.cumsum(sizes_of_sets)
+    _require(np.array_equal(starts, ends - sizes_of_sets) and (sizes_of_sets > 0).all(), "categories of a tree")
+    _require(categories.size == ends[-1:].sum() and (categories >= 0).all(), "categories of a tree")
+    _require((categories < _MOST_CATEGORY).all(), "categories of a tree")
+
+
+_MOST_CATEGORY = 1 << 24  # above it XGBoost's floats skip whole numbers
+
+
+def _check_catboost(content: bytes) -> None:
+    """Check that it may be a model of CatBoost; CatBoost itself looks at the rest when it reads it."""
+    _require(content.startswith(b"CBM1"), "that it is a model of CatBoost")
+
+
+def _whole(values: list[Any]) -> IntArray:
+    """Return whole numbers of 32 bits."""
+    _require(all(type(value) is int and abs(value) < 1 << 31 for value in values), "a list of whole numbers")
+    return np.array(values, dtype=np.int64)
 
 
 class Library(NamedTuple):
@@ -219,7 +139,7 @@ class Library(NamedTuple):
     suffix: str  # of its files
     is_fitted: Callable[[Any], bool]
     write: Callable[[Any], bytes]
-    check: Callable[[bytes], Shape | None]
+    check: Callable[[bytes], None]
     read: Callable[[Any, bytes, dict[str, Any]], None]  # a file into an unfitted model
     left_out: tuple[str, ...] = ()  # parameters that are not stored
     learned: Callable[[Any], dict[str, Any]] = lambda _: {}  # what its file does not hold
@@ -231,36 +151,39 @@ class Library(NamedTuple):
             return params, None, None
         content = self.write(model)
         try:
-            self.check(content)
+            self.check_file(content)
         except ValueError as error:
             raise TypeError(f"a model of {self.title} that cannot be stored: {error}") from error
         return params, self.learned(model), ModelFile(self.suffix, content)
 
     def together(self, params: Any, learned: Any, file: Any) -> Any:
         """Return the model."""
-        advice = f"it holds a model of {self.title}, which needs {self.package}: pip install {self.package}"
-        model = getattr(import_optional(self.package, UnreadableModel, advice), self.kind)(**params)
-        if file is None:
-            return model
-        if not isinstance(file, ModelFile) or file.suffix != self.suffix:
+        if file is not None and (not isinstance(file, ModelFile) or file.suffix != self.suffix):
             raise UnreadableModel(f"a model of {self.title} lacks its file")
+        advice = f"it holds a model of {self.title}, which needs {self.package}: pip install {self.package}"
         try:
-            shape = self.check(file.content)
-            self.read(model, file.content, learned)
-            if shape is not None:
-                _compare(model, *shape)
+            if file is not None:
+                self.check_file(file.content)
+            model = getattr(import_optional(self.package, UnreadableModel, advice), self.kind)(**params)
+            if file is not None:
+                self.read(model, file.content, learned)
+        except UnreadableModel:
+            raise
         except Exception as error:  # every library raises its own
-            raise UnreadableModel(f"its model of {self.title} is broken ({error})") from error
+            words = " ".join(str(error).split()) or type(error).__name__
+            raise UnreadableModel(f"its model of {self.title} is broken ({short(words)})") from error
         return model
 
-
-def _compare(model: Any, n_features: int, n_outputs: int) -> None:
-    """Check that the restored model has the classes and features of its file."""
-    n_classes = len(np.asarray(model.classes_))
-    if n_outputs != (1 if n_classes == _PAIR else n_classes):
-        raise ValueError(f"its trees score {n_outputs} classes, but it names {n_classes}")
-    if int(model.n_features_in_) != n_features:
-        raise ValueError(f"its trees use {n_features} features, but it names {model.n_features_in_}")
+    def check_file(self, content: bytes) -> None:
+        """Check the size of a file, and what the loops of its library follow without looking."""
+        if len(content) > _MOST_BYTES:
+            raise ValueError(f"its file has {len(content)} bytes, and a file of a model may have at most {_MOST_BYTES}")
+        try:
+            self.check(content)
+        except UnreadableModel as error:  # by the check of nodes
+            raise ValueError(str(error)) from error
+        except (AttributeError, LookupError, TypeError, RecursionError) as error:
+            raise ValueError(f"it is not a model file of {self.title}: {short(repr(error))}") from error
 
 
 _LIGHTGBM_LEARNED = {"_best_iteration": int, "_fitted_with_feature_names": bool, "_objective": str}
@@ -282,7 +205,8 @@ def _lightgbm_read(model: Any, content: bytes, learned: dict[str, Any]) -> None:
         raise ValueError("it was learned in an unknown way")
     vars(model).update(
         state,
-        _Booster=Booster(model_str=content.decode()),
+        # Without sizes LightGBM reads one tree after the other, as the check does.
+        _Booster=Booster(model_str=re.sub(r"\ntree_sizes.*", "", content.decode())),
         _classes=classes,
         _class_map=dict(zip(classes, range(classes.size), strict=True)),
         _le=LabelEncoder().fit(classes),
@@ -314,7 +238,7 @@ _LIBRARIES = (
         "lightgbm.txt",
         lambda model: hasattr(model, "fitted_"),
         lambda model: model.booster_.model_to_string(num_iteration=-1).encode(),
-        check_lightgbm,
+        _check_lightgbm,
         _lightgbm_read,
         learned=_lightgbm_learned,
     ),
@@ -325,7 +249,7 @@ _LIBRARIES = (
         "xgboost.json",
         lambda model: model.__sklearn_is_fitted__(),
         lambda model: bytes(model.get_booster().save_raw(raw_format="json")),
-        check_xgboost,
+        _check_xgboost,
         _xgboost_read,
         left_out=("callbacks",),
     ),
@@ -336,7 +260,7 @@ _LIBRARIES = (
         "catboost.cbm",
         lambda model: model.is_fitted(),
         _catboost_write,
-        check_catboost,
+        _check_catboost,
         lambda model, content, _learned: model.load_model(blob=content, format="cbm"),
         left_out=("callback",),
     ),

@@ -33,7 +33,7 @@ class UnstorableModel(ValueError):  # noqa: N818 - as above
     __module__ = "counterpoise.persist"
 
 
-FORMAT, VERSION = "counterpoise", 5  # a file of another version is refused
+FORMAT, VERSION = "counterpoise", 6  # a file of another version is refused
 _MANIFEST = "manifest.json"
 _START = b"PK\x03\x04"
 _NAME_AT = 30  # bytes before the name of a zip's first member
@@ -41,6 +41,7 @@ _DIGEST = 64  # hexadecimal digits of a SHA-256
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # no time of writing: equal models are equal files
 _MOST_MEMBERS = 10_000  # a model of another library is one
 _MOST_RATIO = 20  # by which the manifest may grow when unpacked, where models have 5 or 6; nothing else is packed
+_MOST_INNER_RATIO = 100  # by which a zip inside may grow: skops' files of many small models have 15
 _MOST_MANIFEST = 1 << 27  # bytes, of which 2,000 trees take less than a million
 _STORED, _DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 _ENCRYPTED = 1  # bit of the flags
@@ -86,11 +87,11 @@ def read_container(data: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     return manifest, contents
 
 
-def check_stored(data: bytes) -> None:
-    """Check that a zip inside of the file has nothing packed, so that it cannot grow beyond its size."""
+def check_inner_zip(data: bytes) -> None:
+    """Check the sizes of a zip inside of the file before anything in it is unpacked."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
-    if any(info.compress_type != _STORED or info.file_size > info.compress_size for info in members):
+    if sum(info.file_size for info in members) > _MOST_INNER_RATIO * len(data):
         raise UnreadableModel("a file inside it would unpack to far more bytes than it has")
     if sum(info.compress_size for info in members) > len(data):
         raise UnreadableModel("files inside it overlap")

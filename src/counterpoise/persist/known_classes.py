@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import Any
 
 from counterpoise.persist.container import UnreadableModel
-from counterpoise.persist.scikit_learn import ESTIMATORS
 
 # By module, as a class is imported when a file or a model that has it is met. A Pipeline may hold ours; its other steps
 # go through skops.
@@ -66,7 +65,7 @@ _CLASSES_OF = {
     ),
     "sklearn.pipeline": ("Pipeline",),
 }
-CLASSES = ESTIMATORS | {name: home for home, names in _CLASSES_OF.items() for name in names}
+CLASSES = {name: home for home, names in _CLASSES_OF.items() for name in names}
 
 
 def is_known(kind: type) -> bool:

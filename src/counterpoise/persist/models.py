@@ -8,9 +8,9 @@ from typing import Any
 
 from counterpoise import __version__
 from counterpoise.persist.container import UnreadableModel, UnstorableModel, read_container, write_container
+from counterpoise.persist.estimators import MEMBER, read_estimators, write_estimators
 from counterpoise.persist.file_access import open_regular, write_atomically
 from counterpoise.persist.nodes import Decoder, Encoder
-from counterpoise.persist.scikit_learn import MEMBER, read_foreign, write_foreign
 from counterpoise.persist.values import LazyModel
 
 _DEEPEST = 10  # mixtures of mixtures
@@ -25,8 +25,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Sequence[str] = (
     ----------
     model : fitted estimator
         A classifier or learner of counterpoise, a scikit-learn ``Pipeline`` around one, or a model of scikit-learn.
-        Trees, forests, histogram gradient boosting, logistic regression and common preprocessing of scikit-learn are
-        stored as arrays; its other models need skops: ``pip install "counterpoise[models]"``. Classifiers of LightGBM,
+        Models of scikit-learn are stored by skops: ``pip install "counterpoise[models]"``. Classifiers of LightGBM,
         XGBoost and CatBoost are stored as files of their own format inside of this one. Callbacks are not stored.
     path : path
         The file; its name can be anything.
@@ -129,7 +128,7 @@ def dumps(value: Any, *, trusted: Sequence[str] = ()) -> bytes:
     Returns
     -------
     bytes
-        Equal values give equal bytes.
+        Equal values give equal bytes, but for models of scikit-learn, in which skops writes numbers of its own.
 
     Examples
     --------
@@ -141,8 +140,8 @@ def dumps(value: Any, *, trusted: Sequence[str] = ()) -> bytes:
     def pack(encoder: Encoder, value: Any) -> bytes:
         root = encoder.encode(value)
         members = encoder.arrays.members() | encoder.files
-        if encoder.foreign:
-            members[MEMBER] = write_foreign(encoder.foreign, encoder.foreign_paths, trusted)
+        if encoder.estimators:
+            members[MEMBER] = write_estimators(encoder.estimators, encoder.paths_of_estimators, trusted)
         tree = {"layouts": encoder.layouts, "nodes": encoder.nodes, "root": root}
         return write_container({**_description(value), **tree}, members)
 
@@ -186,9 +185,9 @@ def _decode(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = Fal
         if depth > _DEEPEST:
             raise UnreadableModel("files in it are nested too deeply")
         manifest, members = read_container(content)
-        foreign = read_foreign(members[MEMBER], trusted) if MEMBER in members else []
+        estimators = read_estimators(members[MEMBER], trusted) if MEMBER in members else []
         inner = partial(now, depth=depth + 1)
-        decoder = Decoder(manifest.get("layouts"), members, foreign, trusted, later if waits else inner)
+        decoder = Decoder(manifest.get("layouts"), members, estimators, trusted, later if waits else inner)
         return decoder.decode(manifest.get("nodes"), manifest.get("root"))
 
     def later(content: bytes) -> LazyModel:

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from counterpoise._base.types import AnyArray
-from counterpoise.persist import scikit_learn
 from counterpoise.persist.boosted import BOOSTED, UNCHECKED, boosted_form_of
 from counterpoise.persist.container import Packer, Unpacker, UnreadableModel, UnstorableModel
+from counterpoise.persist.estimators import is_estimator, refuse_untrusted
 from counterpoise.persist.known_classes import is_known, known_class
 from counterpoise.persist.values import VALUES, LazyModel, ModelFile, value_form_of
 
@@ -55,12 +55,12 @@ class Extents:
         self._known.append((depth, size))
 
 
-FORMS = {**VALUES, **BOOSTED, **scikit_learn.PARTS}  # every value that is stored as plain parts
+FORMS = VALUES | BOOSTED  # every value that is stored as plain parts
 
 
 def form_of(value: Any) -> str | None:
     """Return the name of the form of a value, or None where it has none."""
-    return value_form_of(value) or boosted_form_of(value) or scikit_learn.part_form_of(value)
+    return value_form_of(value) or boosted_form_of(value)
 
 
 Child = Any  # None, bool, int, float, str or [number]
@@ -81,7 +81,7 @@ class Encoder:
         Class names with attribute names, which the nodes of objects refer to: a forest repeats few of them.
     arrays : Packer
         The arrays.
-    foreign, foreign_paths : list
+    estimators, paths_of_estimators : list
         Models of scikit-learn and of other libraries, which nodes refer to by their place, and where they are in ours.
     files : dict
         Model files of other libraries, and models in files of their own, by their names, which nodes refer to.
@@ -93,8 +93,8 @@ class Encoder:
         self.nodes: list[list[Any]] = []
         self.layouts: list[list[Any]] = []
         self.arrays = Packer()
-        self.foreign: list[Any] = []
-        self.foreign_paths: list[str] = []
+        self.estimators: list[Any] = []
+        self.paths_of_estimators: list[str] = []
         self.files: dict[str, bytes] = {}
         self._known: dict[int, Child] = {}  # by identity
         self._alive: list[Any] = []  # alive until the end, so that no identity is used twice
@@ -147,8 +147,7 @@ class Encoder:
         form = form_of(value)
         if form is not None:
             return ["form", form, *self._all(self._take_apart(FORMS[form].apart, value))]
-        is_ours = is_known(kind) and (not scikit_learn.is_of_scikit_learn(kind) or holds_known_only(value))
-        return self._object(value, kind) if is_ours else self._foreign(value)
+        return self._object(value, kind) if is_known(kind) else self._estimator(value)
 
     def _all(self, values: Iterable[Any]) -> list[Child]:
         return [self.encode(part, f"[{place}]") for place, part in enumerate(values)]
@@ -192,17 +191,17 @@ class Encoder:
     def _store_apart(self, models: Sequence[Any], step: str) -> None:
         """Store models in files of their own, so that each can be read when it is wanted."""
         for place, model in enumerate(models):
-            if type(model) is not LazyModel and scikit_learn.is_foreign(model) and id(model) not in self._known:
+            if type(model) is not LazyModel and is_estimator(model) and id(model) not in self._known:
                 self._alive.append(model)
                 inner = Encoder(self._pack, [*self._path, f"{step}[{place}]"])
                 self._append(self._file(self._pack(inner, model)), model)
 
-    def _foreign(self, value: Any) -> list[Any]:
-        if not scikit_learn.is_foreign(value):
+    def _estimator(self, value: Any) -> list[Any]:
+        if not is_estimator(value):
             raise self._refusal(_description(value))
-        self.foreign.append(value)
-        self.foreign_paths.append(self._place())
-        return ["foreign", len(self.foreign) - 1]
+        self.estimators.append(value)
+        self.paths_of_estimators.append(self._place())
+        return ["estimator", len(self.estimators) - 1]
 
     def _object(self, value: Any, kind: type) -> list[Any]:
         state = state_of(value)
@@ -225,29 +224,8 @@ def state_of(value: Any) -> dict[str, Any]:
     """Return the attributes of an object that are stored: those of ``stored_state`` or ``__getstate__``."""
     if isinstance(value, tuple):
         return value._asdict()  # type: ignore[attr-defined,no-any-return]
-    if scikit_learn.is_of_scikit_learn(type(value)):
-        return scikit_learn.estimator_state(value)
     state = value.stored_state() if hasattr(value, "stored_state") else value.__getstate__()
     return {name: part for name, part in (state or {}).items() if name != "_sklearn_version"}
-
-
-def holds_known_only(root: Any) -> bool:
-    """Return whether everything inside of a value can be stored here; else skops may be able to."""
-    return all(inner is not None for _, inner in scikit_learn.walk(root, _inside))
-
-
-def _inside(part: Any) -> Iterable[Any] | None:
-    """Return what is inside of a value; None where it is of a kind that cannot be stored here."""
-    kind = type(part)
-    if kind is dict:
-        return [*part, *part.values()]
-    if kind in (list, tuple):
-        return list(part)
-    if kind is np.ndarray:
-        return part.ravel().tolist() if part.dtype.kind == "O" else ()
-    if part is None or kind in (bool, int, float, str, bytes) or isinstance(part, np.generic) or form_of(part):
-        return ()
-    return list(state_of(part).values()) if is_known(kind) else None
 
 
 def _description(value: Any) -> str:
@@ -267,13 +245,13 @@ class Decoder:
         self,
         layouts: Any,
         members: dict[str, bytes],
-        foreign: list[Any],
+        estimators: list[Any],
         trusted: "Sequence[str]",
         read: "Callable[[bytes], Any]",
     ) -> None:
         arrays = Unpacker(members)
         self._layouts = [_check_layout(layout) for layout in _check_list(layouts)]
-        self._members, self._foreign, self._trusted = members, foreign, trusted
+        self._members, self._trusted = members, trusted
         self._read = cache(lambda name: read(self._member(name)))  # a model in a file of its own, once
         self._values: list[Any] = []
         self._extents = Extents()
@@ -291,7 +269,7 @@ class Decoder:
             "object": self._object,
             "file": self._file,
             "part": self._part,
-            "foreign": lambda place: self._foreign[_place(place, self._foreign)],
+            "estimator": lambda place: estimators[_place(place, estimators)],
         }
 
     def decode(self, nodes: Any, root: Any) -> Any:
@@ -327,7 +305,7 @@ class Decoder:
 
     def _form(self, form: Any, *children: Any) -> Any:
         unchecked = [UNCHECKED[form]] if form in UNCHECKED else []
-        scikit_learn.refuse_untrusted([name for name in unchecked if name not in self._trusted])
+        refuse_untrusted([name for name in unchecked if name not in self._trusted])
         return FORMS[form].together(*self._all(children))
 
     def _file(self, name: Any) -> ModelFile:
@@ -370,8 +348,6 @@ def _build_object(kind: Any, state: dict[str, Any]) -> Any:
                 "model again"
             )
         return tuple.__new__(kind, state.values())
-    if scikit_learn.is_of_scikit_learn(kind):
-        return scikit_learn.build_estimator(kind, state)
     missing = _required_attributes(kind) - state.keys()
     if missing:
         raise UnreadableModel(f"its {kind.__name__} lacks {', '.join(sorted(missing))}")

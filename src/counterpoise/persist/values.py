@@ -12,7 +12,6 @@ _MT_WORDS = 624  # of the Mersenne twister's state, among which its position mus
 _MOST_POOL = 64  # words of a seed sequence; numpy's own is 4
 _MOST_BITS = 4096  # of a seed: numpy takes it apart in a time that grows with the square of them
 _MOST_SEEDS = 1000
-_NUMBERS = "biuf"  # kinds of numpy's types
 Parts = tuple[Any, ...]
 
 
@@ -136,27 +135,12 @@ def _sparse_together(name: Any, data: Any, indices: Any, indptr: Any, shape: Any
     return matrix
 
 
-def _slice_together(*ends: Any) -> slice:
-    if len(ends) != 3 or not all(end is None or type(end) is int for end in ends):  # noqa: PLR2004 - and its step
-        raise UnreadableModel("a slice is not of whole numbers")
-    return slice(*ends)
-
-
-def _number_type_together(name: Any, is_dtype: Any) -> Any:
-    dtype = np.dtype(name)
-    if dtype.kind not in _NUMBERS:
-        raise UnreadableModel(f"it names the type {name!r} of numbers, which this version cannot restore")
-    return dtype if is_dtype else dtype.type
-
-
 VALUES = {
     "SeedSequence": Codec(_seeds_apart, _seeds_together),
     "Generator": Codec(_generator_apart, _generator_together),
     "RandomState": Codec(_random_state_apart, _random_state_together),
     "secret": Codec(lambda secret: (bytes(secret),), Secret),
     "sparse rows": Codec(_sparse_apart, _sparse_together),
-    "slice": Codec(lambda cut: (cut.start, cut.stop, cut.step), _slice_together),
-    "number type": Codec(lambda kind: (np.dtype(kind).str, isinstance(kind, np.dtype)), _number_type_together),
 }
 
 
@@ -165,11 +149,6 @@ def value_form_of(value: Any) -> str | None:
     kind = type(value)
     if kind is Secret:
         return "secret"
-    if kind is slice:
-        ends = (value.start, value.stop, value.step)
-        return "slice" if all(end is None or type(end) is int for end in ends) else None
-    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
-        return "number type" if np.dtype(value).kind in _NUMBERS else None
     if kind in (np.random.SeedSequence, np.random.Generator, np.random.RandomState):
         return kind.__name__
     is_sparse = kind.__module__.startswith("scipy.sparse") and hasattr(value, "tocsr")
