@@ -3,10 +3,6 @@
 import hashlib
 import json
 import re
-import shutil
-import sqlite3
-import subprocess
-from contextlib import closing
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -21,9 +17,7 @@ from counterpoise.runs.data import load_data
 from counterpoise.runs.rule_file import read_rules
 from counterpoise.runs.tables import apply_rules, audit_table, choose_table, file_groups
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "rules_anywhere.md"
 KEY = "a key of this test"
-GROUP = "CASE WHEN sex IS NULL OR sex = '' THEN 'sex=(missing)' WHEN sex <> '(missing)' THEN 'sex=' || sex END"
 N_TABLES, N_WHOLE = 300, 15
 WORDS = ["NA", "null", "None", "nan", "NaN", "N/A", "NULL", "#N/A", "", None, "F", "true", "01", "1", " x"]
 DAYS = [date(2026, 11, 3) + timedelta(days=number) for number in range(3)]
@@ -35,12 +29,6 @@ KINDS = {
     "midnights": [*(datetime.combine(day, datetime.min.time()) for day in DAYS), None],
     "afternoons": [*(datetime.combine(day, datetime.min.time()) + timedelta(hours=14.5) for day in DAYS), None],
 }
-
-
-def block(language):
-    """Return the one block of code of a language in the guide."""
-    (found,) = re.findall(rf"```{language}\n(.*?)```", GUIDE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return found
 
 
 def typed(values, kind):
@@ -117,55 +105,6 @@ def test_apply_decides_the_same_from_csv_and_parquet(tables, tmp_path):
                 assert said_path.read_text().split("\n")[1:-1] == [
                     f"{one},{answer}" for one, answer in zip(people, said, strict=True)
                 ]
-
-
-def test_sql_decides_the_same(tables):
-    asked = block("sql").replace(f"p, q, {GROUP} AS grp", "p, p AS q, grp")
-    group = " || ', ' || ".join(GROUP.replace("sex", name) for name in "gh")
-    with closing(sqlite3.connect(":memory:")) as base:
-        base.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest(), deterministic=True)
-        base.execute("CREATE TABLE told (id TEXT, g, h, p REAL)")
-        base.execute(f"CREATE VIEW loans AS SELECT id, p, {group} AS grp FROM told")  # noqa: S608 - of this test
-        for frame, columns, rules, said in tables:
-            rows = zip(frame["id"], *map(plain, columns.values()), frame["p"], strict=True)
-            base.execute("DELETE FROM told")
-            base.executemany("INSERT INTO told VALUES (?, ?, ?, ?)", list(rows))
-            found = base.execute(asked, {"rules": json.dumps(rules), "key": KEY}).fetchall()
-            assert [answer for _, answer in found] == said, columns
-
-
-def plain(values):
-    """Return values as a database holds them: days and times as their texts."""
-    return [told(value) if isinstance(value, date) else value for value in values]
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_javascript_decides_the_same(tables, tmp_path):
-    """Its days are of the type Date, in UTC."""
-    rows = [
-        {
-            "rules": rules,
-            "rows": [
-                dict(zip(["id", "g", "h", "p"], map(marked, row), strict=True))
-                for row in zip(frame["id"], *columns.values(), frame["p"], strict=True)
-            ],
-        }
-        for frame, columns, rules, _ in tables
-    ]
-    (tmp_path / "tables.json").write_text(json.dumps(rows))
-    code = block("js") + (
-        "const fs = require('node:fs');\n"
-        "const lively = (_, value) => (value && value.day ? new Date(value.day) : value);\n"
-        "for (const { rules, rows } of JSON.parse(fs.readFileSync('tables.json', 'utf8'), lively))\n"
-        "  console.log(JSON.stringify(rows.map((row) => decide(rules, row, row.id))));\n"
-    )
-    done = subprocess.run([shutil.which("node"), "-e", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert [json.loads(line) for line in done.stdout.splitlines()] == [said for *_, said in tables]
-
-
-def marked(value):
-    """Return a value as JSON has it, a day so that it becomes one again."""
-    return {"day": f"{value.strftime('%Y-%m-%dT%H:%M:%S')}Z"} if isinstance(value, date) else value
 
 
 def labelled(seed, kind="words", n_rows=120):

@@ -1,13 +1,10 @@
 """Scores in, rules out: choose, apply, SQL, JavaScript, and the audit of anybody's answers."""
 
-import hashlib
 import json
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -82,17 +79,6 @@ def test_decisions_meet_the_goals_up_to_the_luck_of_the_draws(made):
     assert abs(rates["F"] - rates["M"]) < 0.035
 
 
-@pytest.mark.slow
-def test_sql_gives_the_same_answers(decided):
-    rules = (decided / "rules.json").read_text()
-    with closing(sqlite3.connect(":memory:")) as base:
-        base.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest(), deterministic=True)
-        loans().to_sql("loans", base, index=False)
-        found = base.execute(block("sql"), {"rules": rules, "key": json.loads(rules)["key"]}).fetchall()
-    said = [(number, str(answer)) for number, answer in found]
-    assert said == list(read_said(decided).astype({"said": str}).itertuples(index=False, name=None))
-
-
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_javascript_gives_the_same_answers(decided):
     code = block("js") + (
@@ -107,40 +93,6 @@ def test_javascript_gives_the_same_answers(decided):
     )
     done = subprocess.run([shutil.which("node"), "-e", code], cwd=decided, capture_output=True, text=True, check=True)
     assert done.stdout == (decided / "said.csv").read_text().split("\n", 1)[1]
-
-
-ODD = [("F", 0.6), ("", 0.3), (None, 0.1), ("X", 0.9), ("F", None), ("0", 0.4), ("(missing)", 0.9)]
-ODD_RULES = {
-    "by": ["sex"],
-    "key": "k",
-    "positive": 1,
-    "negative": 0,
-    "rules": [{"from": "0" * 16, "score": "p", "thresholds": {"sex=F": 0.5, "sex=(missing)": 0.2, "sex=0": 0.3}}],
-}
-
-
-def test_sql_answers_nobody_without_a_score_or_a_threshold():
-    with closing(sqlite3.connect(":memory:")) as base:
-        base.create_function("sha256", 1, lambda text: hashlib.sha256(text.encode()).hexdigest(), deterministic=True)
-        frame = pd.DataFrame(ODD, columns=["sex", "p"]).assign(q=0.0, id=range(len(ODD)))
-        frame.to_sql("loans", base, index=False)
-        found = base.execute(block("sql"), {"rules": json.dumps(ODD_RULES), "key": "k"}).fetchall()
-    assert [said for _, said in found] == [1, 1, 0, None, None, 1, None]
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_javascript_answers_nobody_without_a_score_or_a_threshold():
-    rows = json.dumps([{"sex": 0 if sex == "0" else sex, "p": p} for sex, p in ODD])
-    code = block("js") + (
-        f"const rules = {json.dumps(ODD_RULES)};\n"
-        f"for (const row of {rows}) {{\n"
-        "  try { console.log(decide(rules, row, 7)); } catch (error) { console.log(error.message); }\n"
-        "}\n"
-    )
-    done = subprocess.run([shutil.which("node"), "-e", code], capture_output=True, text=True, check=True)
-    said = ["1", "1", "0", "The group sex=X has no threshold.", "7 has no score p.", "1"]
-    odd = "Column sex must not hold the text (missing), which stands for a missing value."
-    assert done.stdout.splitlines() == [*said, odd]
 
 
 def finite(levels):

@@ -62,6 +62,7 @@ def choose(
     proof: Annotated[bool, Flag] = False,
     ids: str | None = None,
     key: str | None = None,
+    sql: Path | None = None,
     report: Path | None = None,
     output: Annotated[Path, Parameter(name=("--output", "-o"))],
     csv: Read = USUAL,
@@ -70,7 +71,7 @@ def choose(
     """Choose thresholds for scores in a table, so that goals are met at the least error. Trains nothing.
 
     Writes the rules as plain JSON: thresholds by group, and for a mixture how often each rule decides and the key of
-    the draws. `counterpoise apply` decides by them, and so can SQL or JavaScript in twenty lines.
+    the draws. `counterpoise apply` decides by them. With --sql one rule is an expression for a database, too.
 
     Parameters
     ----------
@@ -121,6 +122,8 @@ def choose(
         and not rows. Default: the numbers of the rows.
     key
         Of the draws, at least 16 characters. Default: drawn by the system.
+    sql
+        Where the rule goes as one CASE expression of standard SQL, for a SELECT over the table.
     report
         Where a report of one page goes.
     output
@@ -137,15 +140,18 @@ def choose(
             weights=weights, largest_weight=largest_weight, largest_value=read_limits(largest_value),
             positive=positive, alpha=alpha, objective=objective,
             budget=budget, decision=decision, defer_cost=defer_cost, defer_label=defer_label, ids=ids, key=key,
-            confidence=_level(confidence, proof=proof),
+            confidence=_level(confidence, proof=proof), sql=sql,
         )  # fmt: skip
     page = write_page(chosen.answers.result, report)
-    values: dict[str, Any] = {"positive": chosen.rules.positive, "rules": [one._asdict() for one in chosen.rules.rules]}
+    values: dict[str, Any] = {
+        "positive": chosen.rules.positive,
+        "rules": [one.model_dump(by_alias=True) for one in chosen.rules.rules],
+    }
     parts = ("value", "bound", "holds")
     checks = [{"goal": str(one.goal)} | {name: getattr(one, name) for name in parts} for one in chosen.checks]
     proof_words = None if chosen.proof is None else chosen.proof._asdict() | {"is_proven": chosen.proof.is_proven}
     values |= {"value": chosen.value, "goals": checks, "confidence": chosen.confidence, "proof": proof_words}
-    shown.answer(f"{chosen}\n\nrules: {output}{page}", values | {"output": output, "report": report})
+    shown.answer(f"{chosen}\n\nrules: {output}{page}", values | {"output": output, "sql": sql, "report": report})
 
 
 def _level(confidence: float | str, *, proof: bool) -> Any:
@@ -253,15 +259,18 @@ def plan(
 
 def apply(
     rules: Path,
-    table: Path,
+    table: Path | None = None,
     /,
     *,
-    ids: str,
-    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    ids: str | None = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    sql: Path | None = None,
     csv: Read = USUAL,
     shown: Out = PRINTED,
 ) -> None:
     """Decide about the rows of a table by rules that `counterpoise choose` wrote.
+
+    With --sql alone: write one rule as SQL, with which a database decides.
 
     Parameters
     ----------
@@ -273,10 +282,18 @@ def apply(
         The column that identifies people: the same person always gets the same decision.
     output
         Where the decisions go, one row for each of the table: CSV, or Parquet by its ending.
+    sql
+        In place of a table: where one rule goes as a CASE expression of standard SQL, for a SELECT over the table.
     """
-    shown.begin("apply", table)
-    from counterpoise.runs.tables import apply_rules  # noqa: PLC0415
+    files = [] if table is None else [table]
+    if (sql is not None) == (table is not None) or (table is not None and (ids is None or output is None)):
+        raise ValueError("apply needs a table with --ids and --output, or --sql FILE and no table.")
+    shown.begin("apply", *files)
+    from counterpoise.runs.tables import apply_rules, write_sql  # noqa: PLC0415
 
+    if table is None or ids is None or output is None:
+        shown.answer(f"rule as SQL: {sql}", {"sql": sql, "expression": write_sql(rules, str(sql))})
+        return
     with csv.reading():
         n_rows = apply_rules(rules, table, output, ids=ids)
     shown.answer(f"{n_rows} decisions in {output}", {"decisions": output, "rows": n_rows})

@@ -51,6 +51,15 @@ def load_json_file(path: Path, most: int, kind: type[Exception], wrong: str, aft
         raise kind(f"{path} {wrong} ({short(error)}).{after}") from error
 
 
+def first_fault(error: Any) -> str:
+    """Return the first fault that pydantic found in a file, and where."""
+    fault = error.errors(include_url=False)[0]
+    place = ".".join(map(str, fault["loc"]))
+    message = f"{fault['msg'][:1].lower()}{fault['msg'][1:]}".removeprefix("value error, ")
+    got = f"; got {short(repr(fault['input']), 60)}" if place and fault["type"] != "missing" else ""
+    return f"{place + ': ' if place else ''}{message}{got}"
+
+
 def check_columns(names: Iterable[str], known: Sequence[str], path: Path, key: str = "") -> None:
     """Check that a file has columns, which a key of the goals file names."""
     there = set(known)

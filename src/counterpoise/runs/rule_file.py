@@ -9,48 +9,50 @@ above the lower one only. The group is named by the columns of ``by``, as in ``s
 
 import hashlib
 import json
-import re
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictBool, StrictStr, ValidationError, model_validator
 
-from counterpoise._base.text import short
 from counterpoise._base.types import AnyArray, FloatArray, IntArray
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.rules.deciding import with_label
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.table import ALL
-from counterpoise.runs.errors import DataError, load_json_file
+from counterpoise.runs.errors import DataError, first_fault, load_json_file
 
-FORMAT = "counterpoise rules 1"
-DEFERRING = "counterpoise rules 2"  # which a program that knows of no deferral must not take for the other
+FORMAT: Final = "counterpoise rules 1"
+DEFERRING: Final = "counterpoise rules 2"  # which a program that knows of no deferral must not take for the other
 _DIGITS = 16  # of the hash that draw
 _MOST_BYTES = 1 << 26
-_KEYS = {"format": str, "positive": object, "negative": object, "by": list, "key": str, "rules": list}
-_PARTS = {"share": (int, float), "from": str, "score": str, "thresholds": dict}
-_OF_DEFERRAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    FORMAT: ({}, {}),
-    DEFERRING: ({"deferred": object}, {"lower": dict}),
-}  # further words of the file, and of each rule
 _FEWEST = 16  # characters of a key: fewer could be guessed
-_START = re.compile(f"[0-9a-f]{{{_DIGITS}}}")
-_NO_CHARACTER = re.compile("[\ud800-\udfff]")  # halves of characters, which have no hash
 _ROUNDED = 1e-3  # of all people: shares in a file that is written by hand have three decimals
+Label: TypeAlias = StrictBool | int | FiniteFloat | Annotated[StrictStr, Field(min_length=1)]
+Thresholds: TypeAlias = Annotated[dict[str, FiniteFloat], Field(min_length=1)]
 
 
-class FileRule(NamedTuple):
+class FileRule(BaseModel):
     """One rule of a file."""
 
-    share: float
-    start: str  # ``from`` in the file: the least digits that draw it
+    model_config = ConfigDict(frozen=True, strict=True, validate_by_name=True)
+
+    share: FiniteFloat
+    start: Annotated[str, Field(alias="from", pattern=f"^[0-9a-f]{{{_DIGITS}}}$")]  # the least digits that draw it
     score: str  # the column
-    thresholds: dict[str, float]  # by group
-    lower: dict[str, float] | None = None  # where scores begin that are deferred
+    thresholds: Thresholds  # by group
+    lower: Thresholds | None = None  # where scores begin that are deferred
+
+    @model_validator(mode="after")
+    def _check_lower(self) -> Self:
+        lower = self.lower or self.thresholds
+        if set(lower) != set(self.thresholds) or any(lower[name] > self.thresholds[name] for name in lower):
+            raise ValueError("lower must have a threshold for each group, none above the other one")
+        return self
 
     def __str__(self) -> str:
         text = f"{self.score} above {_format_levels(self.thresholds)}"
@@ -63,15 +65,46 @@ class FileRule(NamedTuple):
         return np.where(scores > upper, 1, np.where(scores > lower, 2, 0))
 
 
-class RuleFile(NamedTuple):
+class RuleFile(BaseModel):
     """Rules with how they are drawn, and the labels of their decisions."""
 
-    positive: Any
-    negative: Any
-    by: tuple[str, ...]
-    key: str
-    rules: tuple[FileRule, ...]
-    deferred: Any = None  # the label of deferred rows; None where there are none
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    format: Literal["counterpoise rules 1", "counterpoise rules 2"] = FORMAT
+    positive: Label
+    negative: Label
+    deferred: Label | None = None  # the label of deferred rows; None where there are none
+    by: list[str]
+    key: Annotated[str, Field(min_length=_FEWEST)]
+    rules: Annotated[list[FileRule], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        starts, groups = [int(rule.start, 16) for rule in self.rules], set(self.groups)
+        edges = [*starts, 16**_DIGITS]
+        drawn = [(end - start) / 16**_DIGITS for start, end in pairwise(edges)]
+        is_text = [isinstance(label, str) for label in (self.positive, self.negative)]
+        defers = self.format == DEFERRING
+        faults = {
+            "positive and negative must be two different labels of one kind": self.positive == self.negative
+            or is_text[0] != is_text[1],
+            "by must name each column once": len(set(self.by)) < len(self.by),
+            "every rule must have the same groups": any(set(rule.thresholds) != groups for rule in self.rules),
+            f"without columns in by there is one group, {ALL!r}": not self.by and groups != {ALL},
+            "deferred and lower belong to the format of rules that defer": defers != (self.deferred is not None)
+            or any(defers != (rule.lower is not None) for rule in self.rules),
+            "from must start at 0 and rise": starts[0] != 0 or min(drawn) <= 0,
+            # a reader would believe the share, and people get that of the draws
+            "each share must be the part of the draws from its start to the next": any(
+                abs(rule.share - part) > _ROUNDED for rule, part in zip(self.rules, drawn, strict=True)
+            ),
+        }
+        for fault, is_there in faults.items():
+            if is_there:
+                raise ValueError(fault)
+        if self.deferred is not None:
+            check_defer_label(self.deferred, (self.positive, self.negative), "deferred")
+        return self
 
     @property
     def scores(self) -> list[str]:
@@ -103,33 +136,31 @@ class RuleFile(NamedTuple):
         chances = np.zeros((len(groups), 2 if self.deferred is None else 3))
         for rule in self.rules:
             chances[np.arange(len(groups)), rule.decide(scores[rule.score], groups)] += rule.share
-        first, second = (0, 1) if self.negative < self.positive else (1, 0)
-        return np.minimum(chances[:, [first, second, *range(2, chances.shape[1])]], 1.0)
+        labels: Any = [self.negative, self.positive]
+        order = [*np.argsort(labels).tolist(), *range(2, chances.shape[1])]
+        return np.minimum(chances[:, order], 1.0)
 
     def as_json(self, **words: Any) -> str:
         """Return the text of a file, with further words that nobody needs to apply it."""
-        rules = [
-            {"share": one.share, "from": one.start, "score": one.score, "thresholds": one.thresholds}
-            | ({} if self.deferred is None else {"lower": one.lower or one.thresholds})
-            for one in self.rules
-        ]
-        parts = {"format": FORMAT, "positive": self.positive, "negative": self.negative}
-        if self.deferred is not None:
-            parts |= {"format": DEFERRING, "deferred": self.deferred}
-        parts |= {"by": list(self.by), "key": self.key}
-        return json.dumps({**parts, "rules": rules, **words}, indent=2, allow_nan=False) + "\n"
+        parts = self.model_dump(by_alias=True, exclude_none=True)
+        return json.dumps({**parts, **words}, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def as_file_rules(rules: Sequence[Rule], shares: FloatArray, scores: Sequence[str]) -> tuple[FileRule, ...]:
+def as_file_rules(rules: Sequence[Rule], shares: FloatArray, scores: Sequence[str], *, defers: bool) -> list[FileRule]:
     """Return the rules of a mixture as those of a file, in their order."""
     edges = np.concatenate([[0.0], np.cumsum(shares)[:-1]])
     starts = [f"{min(round(edge * 16**_DIGITS), 16**_DIGITS - 1):0{_DIGITS}x}" for edge in edges.tolist()]
-    parts = zip(rules, shares.tolist(), starts, strict=True)
     file_rules = [
-        FileRule(share, start, scores[rule.model], _finite(rule.thresholds), rule.lower and _finite(rule.lower))
-        for rule, share, start in parts
+        FileRule(
+            share=share,
+            start=start,
+            score=scores[rule.model],
+            thresholds=_finite(rule.thresholds),
+            lower=_finite(rule.lower or rule.thresholds) if defers else None,
+        )
+        for rule, share, start in zip(rules, shares.tolist(), starts, strict=True)
     ]
-    return tuple(one for one, after in zip(file_rules, [*starts[1:], ""], strict=True) if one.start != after)
+    return [one for one, after in zip(file_rules, [*starts[1:], ""], strict=True) if one.start != after]
 
 
 def check_text_key(key: str | None) -> str:
@@ -156,86 +187,7 @@ def read_rules(path: Path) -> RuleFile:
         raise DataError(f"There is no file of rules {path}; counterpoise choose writes one.")
     wrong = "must be a JSON file of rules, as counterpoise choose writes it"
     words = load_json_file(path, _MOST_BYTES, DataError, wrong)
-    kind = words.get("format") if isinstance(words, dict) else None
-    if not isinstance(kind, str) or kind not in _OF_DEFERRAL:
-        got = short(kind) if isinstance(words, dict) else type(words).__name__
-        raise DataError(f"{path} must be a file of rules, of the format {FORMAT!r} or {DEFERRING!r}; got {got!r}.")
-    further = _OF_DEFERRAL[kind]
-    _check_words(words, _KEYS | further[0], str(path))
-    for number, rule in enumerate(words["rules"], start=1):
-        if not isinstance(rule, dict):
-            raise DataError(f"Rule {number} of {path} must be an object; got {short(rule)}.")
-        _check_words(rule, _PARTS | further[1], f"Rule {number} of {path}")
-    rules = tuple(FileRule(*map(rule.get, (*_PARTS, "lower"))) for rule in words["rules"])
-    named = words["positive"], words["negative"], tuple(words["by"]), words["key"]
-    rule_file = RuleFile(*named, rules, words.get("deferred"))
-    _check_rules(rule_file, path)
-    return rule_file
-
-
-def _check_words(words: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
-    for name, kind in wanted.items():
-        is_odd = isinstance(words.get(name), bool) and kind is not object  # which labels may be
-        if name not in words or not isinstance(words[name], kind) or is_odd:
-            got = short(repr(words[name])) if name in words else "nothing"
-            raise DataError(f"{where} must have {name!r}, as counterpoise choose writes it; got {got}.")
-
-
-def _check_rules(file: RuleFile, path: Path) -> None:
-    """Check what the types of the words do not show."""
-    starts, groups = [rule.start for rule in file.rules], [tuple(rule.thresholds) for rule in file.rules]
-    numbers = [
-        level for rule in file.rules for level in (rule.share, *rule.thresholds.values(), *(rule.lower or {}).values())
-    ]
-    problems = {
-        "at least one rule": not file.rules,
-        "names of columns in by, each once": not all(isinstance(name, str) for name in file.by)
-        or len(set(file.by)) < len(file.by),
-        f"a key of at least {_FEWEST} characters": len(file.key) < _FEWEST or _NO_CHARACTER.search(file.key),
-        "two different labels": file.positive == file.negative or not _are_labels(file.positive, file.negative),
-        "the same groups in every rule": len(set(groups)) > 1 or not all(groups),
-        f"the one group {ALL!r}, as by names no columns": not file.by and set(groups) != {(ALL,)},
-        "finite numbers as shares and thresholds": not all(_is_finite(number) for number in numbers),
-        "a label of deferred rows that is no class": _is_class(file),
-        "lower thresholds for the same groups": any(
-            set(rule.lower or groups[0]) != set(groups[0]) for rule in file.rules
-        ),
-        "lower thresholds that are not above the others": any(
-            _is_finite(low) and _is_finite(rule.thresholds.get(name)) and low > rule.thresholds[name]
-            for rule in file.rules
-            for name, low in (rule.lower or {}).items()
-        ),
-        f"rules that start at 0 and rise, by {_DIGITS} hexadecimal digits in small letters": (
-            starts[:1] != ["0" * _DIGITS]
-            or not all(map(_START.fullmatch, starts))
-            or any(second <= first for first, second in pairwise(starts))
-        ),
-    }
-    missing = next((what for what, is_wrong in problems.items() if is_wrong), None)
-    if missing is None:  # a reader would believe the share, and people get that of the draws
-        edges = [*(int(start, 16) for start in starts), 16**_DIGITS]
-        drawn = [(end - start) / 16**_DIGITS for start, end in pairwise(edges)]
-        if any(abs(rule.share - part) > _ROUNDED for rule, part in zip(file.rules, drawn, strict=True)):
-            missing = "shares that are the parts of the draws from one start to the next"
-    if missing is not None:
-        raise DataError(f"{path} must have {missing}; it does not. Write it again with counterpoise choose.")
-
-
-def _is_class(file: RuleFile) -> bool:
-    """Tell whether the label of deferred rows could be taken for a class."""
     try:
-        check_defer_label(file.deferred, (file.positive, file.negative) if file.deferred is not None else ())
-    except (TypeError, ValueError):
-        return file.deferred is not None or any(rule.lower for rule in file.rules)
-    return False
-
-
-def _are_labels(*labels: Any) -> bool:
-    """Tell whether labels are texts, or all numbers."""
-    return all(isinstance(label, str) and label for label in labels) or all(
-        isinstance(label, bool) or _is_finite(label) for label in labels
-    )
-
-
-def _is_finite(number: Any) -> bool:
-    return isinstance(number, (int, float)) and not isinstance(number, bool) and abs(number) <= sys.float_info.max
+        return RuleFile.model_validate(words)
+    except ValidationError as error:
+        raise DataError(f"{path} {wrong}; {first_fault(error)}.") from error

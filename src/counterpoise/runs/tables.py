@@ -38,7 +38,8 @@ from counterpoise.runs.places import check_place
 from counterpoise.runs.reading import column_names, is_text, read_column, read_frame, read_usable
 from counterpoise.runs.result import DeferralResult, ObjectiveResult, RuleResult, RunResult
 from counterpoise.runs.results import MIXTURE, TEST, TRAIN
-from counterpoise.runs.rule_file import RuleFile, as_file_rules, check_text_key, read_rules
+from counterpoise.runs.rule_file import DEFERRING, FORMAT, RuleFile, as_file_rules, check_text_key, read_rules
+from counterpoise.runs.rule_sql import check_one_rule, rule_sql
 from counterpoise.runs.settings import RunColumns, RunSettings
 
 
@@ -312,6 +313,7 @@ def choose_table(
     confidence: float | Proof | None = 0.9,
     ids: str | None = None,
     key: str | None = None,
+    sql: str | Path | None = None,
 ) -> TableRules:
     """Choose the best mixture of all thresholds of scores in a table, and write its rules as JSON.
 
@@ -349,10 +351,12 @@ def choose_table(
         and not rows. Default: the numbers of the rows.
     key : str, optional
         Of the draws, at least 16 characters; default: drawn by the system.
+    sql : path, optional
+        Where the rule goes as an expression of SQL too, as ``rule_sql`` returns it.
 
     Returns
     -------
-    Chosen
+    TableRules
 
     Raises
     ------
@@ -377,6 +381,9 @@ def choose_table(
     table_path, place, text_key = Path(path), Path(output), check_text_key(key)
     check_place(place, read=table_path)
     check_choice(decision, "decision", DECISIONS)
+    if sql is not None:
+        check_place(Path(sql), read=table_path, option="--sql")
+        check_one_rule(2 if decision != FIXED else 1)
     by = tuple(baseline if name == BASELINE and baseline is not None else name for name in by)
     roles = TableRoles(
         target, check_table_goals(goals), tuple(dict.fromkeys([*groups, *by])), baseline, weights, largest_weight,
@@ -403,8 +410,17 @@ def choose_table(
     people = [str(number) for number in range(len(table.labels))] if ids is None else id_texts(table_path, ids)
     model.fit(table.frame, part.labels, part.weights, **features, ids=None if ids is None else people)
     negative = next(label for label in table.classes.tolist() if label != table.positive)
-    rules = as_file_rules(model.rules_, model.mixture_, list(columns))
-    rule_file = RuleFile(np.asarray(table.positive).item(), negative, by, text_key, rules, label)
+    rules = as_file_rules(model.rules_, model.mixture_, list(columns), defers=label is not None)
+    rule_file = RuleFile(
+        format=FORMAT if label is None else DEFERRING,
+        positive=np.asarray(table.positive).item(),
+        negative=negative,
+        deferred=label,
+        by=list(by),
+        key=text_key,
+        rules=rules,
+    )
+    expression = None if sql is None else rule_sql(rule_file)
     codes = file_groups(rule_file, table_path, len(people))
     decisions = rule_file.decide(columns, codes, people)
     chances = rule_file.chances(columns, codes) if len(rules) > 1 else None
@@ -417,6 +433,8 @@ def choose_table(
     answers = evaluate_decisions(table, decisions, roles, TRAIN, words, chances)
     chosen_on = {"table": table_path.name, "goals": [str(goal) for goal in roles.goals]}
     write_output(place, rule_file.as_json(chosen_on=chosen_on).encode(), private=True)  # it holds the key of draws
+    if sql is not None and expression is not None:
+        write_output(Path(sql), f"{expression}\n".encode())
     return TableRules(
         rule_file, model.check_goals(), model.value_, answers, model.confidence_, model.margins_, model.proof_
     )
@@ -468,11 +486,19 @@ def apply_rules(rules: str | Path, path: str | Path, output: str | Path, *, ids:
     return len(people)
 
 
+def write_sql(rules: str | Path, output: str | Path) -> str:
+    """Write the one rule of a file as an expression of SQL, and return it."""
+    check_place(Path(output), read=Path(rules), option="--sql")
+    expression = rule_sql(read_rules(Path(rules)))
+    write_output(Path(output), f"{expression}\n".encode())
+    return expression
+
+
 def file_groups(rules: RuleFile, path: Path, n_rows: int) -> IntArray:
     """Return the group of each row of a file, as rules name them."""
     columns = group_columns(path, rules.by)
     table = Table(np.empty((n_rows, 0)), None, columns or None, columns.get(BASELINE))  # a column may have that name
-    return RuleGroups(rules.by, tuple(rules.groups)).codes(table, f"The rows of {path}")
+    return RuleGroups(tuple(rules.by), tuple(rules.groups)).codes(table, f"The rows of {path}")
 
 
 def group_columns(path: Path, by: Sequence[str]) -> dict[str, AnyArray]:
