@@ -5,7 +5,6 @@ from hypothesis import HealthCheck, settings
 
 from counterpoise._base import budget
 from counterpoise.boosting import fit_data
-from counterpoise.cli.warming import compile_all
 
 # No deadline: the first call of a kernel may compile it. The same examples in every run: CI must not flicker.
 HOW = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -24,9 +23,3 @@ def quick_default(monkeypatch):
 def patient(monkeypatch):
     """Let advice take its time: what an error says would otherwise depend on how busy the machine is."""
     monkeypatch.setattr(budget, "ADVICE_SECONDS", 600.0)
-
-
-def pytest_configure(config):
-    """Compile the kernels once before workers start: each would compile them otherwise."""
-    if not hasattr(config, "workerinput"):
-        compile_all()

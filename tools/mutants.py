@@ -227,10 +227,11 @@ def set_active(number: Any, name: str = ACTIVE) -> None:
 
 def forget_kernels() -> None:
     """Let every kernel be compiled anew when it is called."""
-    from counterpoise._base.compiled import KERNELS  # noqa: PLC0415 - of the copy, which is found by then
+    from counterpoise._base.compiled import Kernel  # noqa: PLC0415 - of the copy, which is found by then
 
-    for kernel in KERNELS:
-        kernel._run, kernel._dispatcher = kernel._first, None  # noqa: SLF001 - no user does this
+    for module in [module for name, module in sys.modules.items() if name.startswith("counterpoise.")]:
+        for kernel in [value for value in vars(module).values() if isinstance(value, Kernel)]:
+            kernel._run, kernel._dispatcher = kernel._first, None  # noqa: SLF001 - no user does this
 
 
 class Plugin:

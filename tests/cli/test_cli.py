@@ -15,7 +15,6 @@ from counterpoise.cli.printing import Shown
 
 COMMANDS = (
     *("demo", "init", "fit", "predict", "audit", "report", "explore"),
-    "warm-up",
     "explain",
     *("data", "data list", "data fetch"),
 )

@@ -483,21 +483,6 @@ def demo(
 
 
 @command
-def warm_up(*, shown: Out = PRINTED) -> None:
-    """Compile all kernels now, so that no later command waits for it: for images and CI.
-
-    They are kept in a cache folder of the user, for all installations, else among temporary files; the variable
-    NUMBA_CACHE_DIR names another folder. A kernel is compiled for the processor that compiles it: where an image is
-    built on one kind and run on others, set NUMBA_CPU_NAME=generic in both.
-    """
-    from counterpoise.cli.warming import compile_all, summary  # noqa: PLC0415 - heavy: only where the command runs
-
-    with shown.progress():
-        made = compile_all(shown.say)
-    shown.answer(summary(made), {"kernels": [one._asdict() for one in made]})
-
-
-@command
 def goals(
     *goal: str, list_: Annotated[bool, Parameter(name="--list", negative="")] = False, shown: Out = PRINTED
 ) -> None:

@@ -19,8 +19,7 @@ from counterpoise.rules.choosing import FIXED, PoolPredictions
 from counterpoise.rules.goal_rows import TRAIN, bits_of
 from counterpoise.rules.options import Deferral, as_groups
 from counterpoise.rules.scores.table import RuleGroups, ScoreTable, find_groups, rank
-from counterpoise.solvers.rows import BitRows
-from counterpoise.solvers.tail import TailOracle
+from counterpoise.solvers.rows import BitRows, worst_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,13 +192,10 @@ class RowsWithAnswers(ExplorerRows):
     def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
         super().__init__(bits.n_rows, uniforms, labels)
         self._bits, self._means = bits, np.zeros(0)
-        self._oracle: TailOracle | None = None
 
     def positive_chances(self, solution: BestMixture) -> FloatArray:
         """Return the probability of a positive decision for each row, over the draws."""
-        shares = np.empty(self._n_rows)
-        self._bits.scores(solution.mixture, shares)
-        return np.minimum(shares, 1.0)
+        return np.minimum(self._bits.shares(solution.mixture), 1.0)
 
     def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray) -> ByteArray:  # noqa: ARG002 - rules have thresholds
         return np.asarray((self._bits.packed[rows, member >> 3] >> np.uint8(member & 7)) & 1)
@@ -207,16 +203,15 @@ class RowsWithAnswers(ExplorerRows):
     def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
         assert self.labels is not None  # noqa: S101 - rows are labelled
-        if self._oracle is None:
+        weights = self.labels.weights
+        if not self._means.size:
             answers = np.unpackbits(self._bits.packed, axis=1, bitorder="little")[:, : self._bits.n_models]
-            wrong = answers ^ self.labels.is_positive[:, None].view(np.uint8)
-            self._oracle = TailOracle.of(wrong, self.labels.weights, 1.0)
-            self._means = np.average(wrong, axis=0, weights=self.labels.weights)
+            self._means = np.average(answers ^ self.labels.is_positive[:, None].view(np.uint8), axis=0, weights=weights)
         mean = float(self._means @ solution.mixture)
         if alpha is None:
             return Loss(mean, None)
-        self._oracle.alpha = alpha
-        return Loss(mean, self._oracle.value(solution.mixture))
+        mass = np.ones(self._n_rows) if weights is None else weights
+        return Loss(mean, worst_mean(self.labels.losses(self.positive_chances(solution)), mass / (alpha * mass.sum())))
 
 
 class RowsWithScores(ExplorerRows):

@@ -194,9 +194,7 @@ class Answers:
         if name not in self.positives and not isinstance(name, Pairs):
             return self._shares_of_classes(name, mixture)
         bits = self.flips(name) if isinstance(name, Pairs) else self.positives[name]
-        shares = np.empty(bits.n_rows)
-        bits.scores(mixture, shares)
-        return shares
+        return bits.shares(mixture)
 
     def _shares_of_classes(self, name: str, mixture: FloatArray) -> FloatArray:
         codes, n_answers = self._codes_of(name), self.views().classes.n_columns

@@ -5,19 +5,15 @@ sample i, so a step of 0 means equal masses and needs one entry only.
 """
 
 import numpy as np
-from numba import float64, int64, types, void
 
 from counterpoise._base.compiled import kernel
 from counterpoise._base.types import FloatArray
 
-_floats = float64[::1]
-_readonly_floats = types.Array(float64, 1, "C", readonly=True)  # may be a column of a data frame
-_two, _three = types.UniTuple(float64, 2), types.UniTuple(float64, 3)
 _BLOCK = 256  # added up apart: sums of many equal weights would all be rounded to one side
 _SMALL, _LARGE = 1e-150, 1e150  # products between them can take one more factor
 
 
-@kernel(void(_readonly_floats, float64, float64, float64, _floats))
+@kernel("void(Array(float64, 1, 'C', readonly=True), float64, float64, float64, float64[::1])")
 def fill_gaps(losses: FloatArray, largest: float, spread: float, tie: float, gaps: FloatArray) -> None:
     """Set the gaps to the distances from the largest loss over the spread; those below ``tied`` to 0."""
     for i in range(losses.size):
@@ -25,7 +21,7 @@ def fill_gaps(losses: FloatArray, largest: float, spread: float, tie: float, gap
         gaps[i] = gap if gap >= tie else 0.0
 
 
-@kernel(_two(_floats, _floats, int64))
+@kernel("UniTuple(float64, 2)(float64[::1], float64[::1], int64)")
 def mean_and_variance(gaps: FloatArray, mass: FloatArray, step: int) -> tuple[float, float]:
     """Return mean and variance, in two passes."""
     mean, variance = 0.0, 0.0
@@ -36,7 +32,7 @@ def mean_and_variance(gaps: FloatArray, mass: FloatArray, step: int) -> tuple[fl
     return mean, variance
 
 
-@kernel(_three(_floats, _floats, int64, float64, float64))
+@kernel("UniTuple(float64, 3)(float64[::1], float64[::1], int64, float64, float64)")
 def floor_means(gaps: FloatArray, mass: FloatArray, step: int, mean: float, floor: float) -> tuple[float, float, float]:
     """Return the means of ``log(1 + c)``, ``c^2 / (1 + c)`` and ``(c / (1 + c))^2``.
 
@@ -63,7 +59,7 @@ def floor_means(gaps: FloatArray, mass: FloatArray, step: int, mean: float, floo
     return logs + mass[0] * np.log(product), first, second
 
 
-@kernel(_three(_floats, _floats, int64, float64))
+@kernel("UniTuple(float64, 3)(float64[::1], float64[::1], int64, float64)")
 def tilt_means(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tuple[float, float, float]:
     """Return the sum of the weights ``mass * exp(-rate * gaps)``, and under them the means of gaps and squared gaps."""
     total, first, second = 0.0, 0.0, 0.0
@@ -78,7 +74,7 @@ def tilt_means(gaps: FloatArray, mass: FloatArray, step: int, rate: float) -> tu
     return total, first / total, second / total
 
 
-@kernel(_three(_floats, _floats, int64, float64))
+@kernel("UniTuple(float64, 3)(float64[::1], float64[::1], int64, float64)")
 def clip_means(gaps: FloatArray, mass: FloatArray, step: int, edge: float) -> tuple[float, float, float]:
     """Return the mass of the gaps below the edge, and the means of ``max(1 - gap / edge, 0)`` and of its square."""
     total, first, second = 0.0, 0.0, 0.0

@@ -47,11 +47,12 @@ from counterpoise.solvers.linear_program import (
     MixtureSolution,
     solve_linear_program,
 )
-from counterpoise.solvers.rows import is_zero_one, load_rows, project_capped, worst_mean
+from counterpoise.solvers.rows import RealRows, is_zero_one, load_rows, project_capped, worst_mean
 from counterpoise.solvers.tail import TailCut, TailOracle
 
 _INF = float("inf")
 _SMALL = 4000  # losses in a problem that HiGHS solves at once
+_FUNCTIONS = 100  # samples that are few whatever the number of models: rates of groups, not people
 _MANY_MODELS = 200  # from here on the master takes long, and HiGHS is faster ...
 _FEW_SAMPLES, _FEW_REAL_SAMPLES = 10, 3  # ... with at most so many samples for each model; real losses have no zeros
 
@@ -105,6 +106,8 @@ def _check_problem(
 def suits_highs(losses: AnyArray) -> bool:
     """Return whether HiGHS solves the whole linear program faster than the bundle method does."""
     n_samples, n_models = losses.shape
+    if n_samples <= _FUNCTIONS:
+        return True
     if losses.size <= _SMALL or n_models <= _MANY_MODELS or n_samples > _FEW_SAMPLES * n_models:
         return losses.size <= _SMALL
     return n_samples <= _FEW_REAL_SAMPLES * n_models or is_zero_one(losses)
@@ -229,9 +232,21 @@ def _solve_tail(
     """Return the mixture with the least CVaR, by the linear program in full or by the bundle method."""
     if in_full:
         return _solve_in_full(problem, alpha)
+    if alpha == 1.0:
+        return _solve_mean(problem)
     oracle = TailOracle.of(problem.losses, problem.sample_weight, alpha)
     with closing(oracle.parts):
         return LevelBundle(oracle, CuttingPlanes(oracle.n_models, *problem.limits), ends).solve(start)
+
+
+def _solve_mean(problem: _CheckedProblem) -> MixtureSolution:
+    """Return the mixture with the least mean loss: a linear program of one number for each model."""
+    n_samples = len(problem.losses)
+    mass = np.ones(n_samples) if problem.sample_weight is None else problem.sample_weight
+    weights = mass / mass.sum()
+    means = RealRows(problem.losses).columns(weights)
+    mean = problem._replace(losses=means[None], sample_weight=None)
+    return _solve_in_full(mean, 1.0)._replace(weights=weights)
 
 
 def cvar_path(

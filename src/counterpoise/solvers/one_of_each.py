@@ -17,13 +17,13 @@ from scipy.optimize import linprog
 
 from counterpoise._base.budget import check_budget
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.solvers._pair_kernels import best_pair
 
 _MAX_ROUNDS = 60  # of the linear program that finds prices; each adds an option of every list
 _CLOSED = 1e-10  # gap at which prices are good enough, in parts of the largest value
 _KEPT = 1e-9  # violation that is none
 _LARGEST_PRICE = 1e4  # of a limit, in parts of the objective
-_MOST_AT_ONCE = 5_000_000  # pairs that are tried between two looks at the time
+_AT_ONCE = 1 << 16  # pairs that are tried together: what is computed of them stays in the cache
+_SAME = 1e-12  # values nearer than this are equal, in parts of the largest value
 _MOST_MERGED = 1 << 20  # choices of some of the lists that are kept beside each other, ...
 _MERGED = 64  # ... and how many pairs may then be tried for each of them, at least
 
@@ -204,35 +204,56 @@ class _ChoiceSearch:
         if other is None:  # the one choice of no list
             nowhere = np.zeros((len(self.options), 1), np.int64)
             other = _Choices(np.zeros((self.constants.size, 1)), nowhere, np.zeros(1))
-        sums, places = np.ascontiguousarray(one.sums.T), np.ascontiguousarray(one.places.T)
-        other_sums, other_places = np.ascontiguousarray(other.sums.T), np.ascontiguousarray(other.places)
-        ordered = np.array(self.ordered, dtype=np.int64).reshape(-1, 2)
-        at_once, first = max(_MOST_AT_ONCE, other.bounds.size), 0
-        while looks > 0:
+        first, n_choices = 0, one.bounds.size
+        while first < n_choices:
             check_budget()
-            row, column, violation, value, stop = best_pair(
-                sums[first:],
-                other_sums,
-                one.bounds[first:],
-                other.bounds,
-                np.ascontiguousarray(places[first:].T),
-                other_places,
-                ordered,
-                self.constants,
-                self.bounds,
-                self.violation,
-                self.value,
-                floor,
-                min(looks, at_once),
-                to_violation,
-            )
-            if row >= 0:
-                self.places = one.places[:, first + row] + other.places[:, column]
-                self.violation, self.value, self.is_improved = violation, value, True
-            if stop < 0:
-                return np.inf
-            first, looks = first + stop, looks - at_once
-        return floor + float(one.bounds[first])
+            best = self._best(to_violation=to_violation)
+            slack = best - floor - (_SAME * max(1.0, abs(best)) if best < np.inf else 0.0)
+            if one.bounds[first] > slack or (to_violation and best == 0.0):
+                break
+            if looks <= 0:
+                return floor + float(one.bounds[first])
+            n_others = max(other.n_within(slack - float(one.bounds[first])), 1)
+            last = min(first + max(_AT_ONCE // n_others, 1), max(one.n_within(slack), first + 1))
+            for start in range(0, n_others, _AT_ONCE):
+                others = other.some(start, min(start + _AT_ONCE, n_others))
+                self._try_pairs(one.some(first, last), others, to_violation=to_violation)
+            first, looks = last, looks - (last - first) * n_others
+        return np.inf
+
+    def _try_pairs(self, one: "_Choices", other: "_Choices", *, to_violation: bool) -> None:
+        """Take the pair of the least violation, then the least value, where it is better than the best so far.
+
+        Unless the violation is looked for, only pairs without any count.
+        """
+        n_limits, own = self.bounds.size, one.sums + self.constants[:, None]
+        is_candidate = np.ones((one.bounds.size, other.bounds.size), dtype=np.bool_)
+        for before, after in self.ordered:
+            rises = one.places[after] - one.places[before]
+            is_candidate &= np.greater_equal.outer(rises, other.places[before] - other.places[after])
+        if to_violation:
+            violations = np.zeros(is_candidate.shape)
+            for values, others, bound in zip(own, other.sums, self.bounds.tolist(), strict=False):
+                violations += np.maximum(np.add.outer(values - bound, others), 0.0)
+            least = float(violations.min(where=is_candidate, initial=np.inf))
+            is_candidate &= violations == least
+        else:
+            least = 0.0
+            for values, others, bound in zip(own, other.sums, self.bounds.tolist(), strict=False):
+                is_candidate &= np.less_equal.outer(values - bound, -others)
+        if least > self.violation:
+            return
+        if least == self.violation:
+            for values, others in zip(own[n_limits:], other.sums[n_limits:], strict=True):
+                is_candidate &= np.less.outer(values - self.value, -others)
+        rows, columns = np.nonzero(is_candidate)
+        if not rows.size:
+            return
+        values = (own[n_limits:, rows] + other.sums[n_limits:, columns]).max(axis=0)
+        best = int(values.argmin())
+        if least < self.violation or values[best] < self.value:
+            self.places = one.places[:, rows[best]] + other.places[:, columns[best]]
+            self.violation, self.value, self.is_improved = least, float(values[best]), True
 
     def prices(self, *, to_violation: bool) -> tuple[FloatArray, float]:
         """Return weights of the sums and an offset: choices that keep the limits cost at least what the weights give.
@@ -281,6 +302,10 @@ class _Choices(NamedTuple):
 
     def n_within(self, slack: float) -> int:
         return int(np.searchsorted(self.bounds, slack, side="right"))
+
+    def some(self, first: int, last: int) -> "_Choices":
+        """Return the choices from a first one up to a last one, which is left out."""
+        return _Choices(self.sums[:, first:last], self.places[:, first:last], self.bounds[first:last])
 
     def join(self, other: "_Choices", slack: float, most: int) -> tuple["_Choices", float]:
         """Return the pairs of both within the slack, and the least bound of those beyond the most to keep."""

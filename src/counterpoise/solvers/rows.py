@@ -3,9 +3,9 @@
 The file has four parts:
 
 - Exact sums of weights. They do not depend on the order of the rows, so equal sums are equal to the last bit.
-- Compiled loops over rows. They release the interpreter lock, so that parts of the rows run side by side in
-  threads. ``mass`` holds the sample weights and ``step`` is 1; or ``mass`` is ``[1.0]`` and ``step`` is 0, so that
-  equal weights cost neither memory nor a second copy of each loop.
+- Loops over rows for tails of many models, which numba compiles. They release the interpreter lock, so that parts of
+  the rows run side by side in threads. ``mass`` holds the sample weights and ``step`` is 1; or ``mass`` is ``[1.0]``
+  and ``step`` is 0, so that equal weights cost neither memory nor a second copy of each loop.
 - ``BitRows`` and ``RealRows``, the loss matrix: its product with a mixture, and with sample weights. Zero-one losses
   are packed to one bit each. A row of 100 models is then 13 bytes, its product with a mixture 13 look-ups in tables of
   256 sums, and the weighted column sums a histogram of bytes. That is about ten times less memory traffic than bytes,
@@ -19,7 +19,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 import numpy as np
-from numba import float64, int32, int64, types, uint8, uint64, void
 from numpy.typing import NDArray
 
 from counterpoise._base.checks import as_numbers, check_count, check_vector, value_range
@@ -99,19 +98,13 @@ def weighted_sum(weights: FloatArray, values: AnyArray) -> float:
 
 PlaceArray = NDArray[np.int32]
 
-_bytes = uint8[::1]
-_bytes2 = uint8[:, ::1]
-_floats = float64[::1]
-_floats2 = float64[:, ::1]
-_places = int32[::1]
-_words = uint64[::1]
 PARTIAL, FULL = 1, 2  # codes of the rows of a tail: at its edge, and above
 # Bit k of byte b: maps a histogram of bytes to a count for each bit.
 _BIT_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float64)
 _SPREAD = _BIT_OF_BYTE.astype(np.uint8).view("<u8").ravel()  # the bits of a byte, each in a byte of its own
 
 
-@kernel(void(_bytes2, _floats, _floats))
+@kernel("void(uint8[:, ::1], float64[::1], float64[::1])")
 def bit_scores(packed: ByteArray, mixture: FloatArray, scores: FloatArray) -> None:
     """Set ``scores`` to the product of the zero-one rows and the mixture: one look-up for eight models."""
     # Of each byte's value in each group of eight the sum of the mixture over the models whose bit is set.
@@ -139,7 +132,7 @@ def bit_scores(packed: ByteArray, mixture: FloatArray, scores: FloatArray) -> No
         scores[i] = total
 
 
-@kernel(void(_bytes2, _floats, _floats2))
+@kernel("void(uint8[:, ::1], float64[::1], float64[:, ::1])")
 def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> None:
     """Add to ``tables[g, b]`` the weight of the rows whose byte in group ``g`` is ``b``."""
     for i in range(packed.shape[0]):
@@ -148,18 +141,18 @@ def bit_columns(packed: ByteArray, weights: FloatArray, tables: FloatArray) -> N
                 tables[g, packed[i, g]] += weights[i]
 
 
-@kernel(void(_floats, _places, _floats, int64, float64, float64, _floats))
+@kernel("void(float64[::1], int32[::1], float64[::1], int64, float64, float64, float64[::1])")
 def histogram(
     scores: FloatArray, places: PlaceArray, mass: FloatArray, step: int, low: float, scale: float, bins: FloatArray
 ) -> None:
     """Add the mass of the scores at some places to the bins ``(score - low) * scale``."""
     top = bins.size - 1
     for i in places:
-        place = min(max(int64((scores[i] - low) * scale), 0), top)
+        place = min(max(int((scores[i] - low) * scale), 0), top)
         bins[place] += mass[i * step]
 
 
-@kernel(types.UniTuple(int64, 2)(_floats, _places, float64, float64, float64, float64, _places, _places))
+@kernel("UniTuple(int64, 2)(float64[::1], int32[::1], float64, float64, float64, float64, int32[::1], int32[::1])")
 def split_places(
     scores: FloatArray,
     places: PlaceArray,
@@ -185,14 +178,14 @@ def split_places(
     return n_above, n_inside
 
 
-@kernel(void(_places, uint8, _bytes))
+@kernel("void(int32[::1], uint8, uint8[::1])")
 def code_places(places: PlaceArray, code: int, codes: ByteArray) -> None:
     """Give rows a code of two bits, four rows to the byte, zero on entry: ``FULL`` or ``PARTIAL``."""
     for place in places:
         codes[place >> 2] |= code << (2 * (place & 3))
 
 
-@kernel(void(_bytes2, _places, _words, _floats))
+@kernel("void(uint8[:, ::1], int32[::1], uint64[::1], float64[::1])")
 def count_bits(packed: ByteArray, places: PlaceArray, spread: NDArray[np.uint64], counts: FloatArray) -> None:
     """Add to ``counts`` how many of the rows at some places have each bit set."""
     lanes = np.zeros(packed.shape[1], dtype=np.uint64)  # eight counters of a byte each
@@ -204,14 +197,14 @@ def count_bits(packed: ByteArray, places: PlaceArray, spread: NDArray[np.uint64]
                 two = spread[packed[i, g]] + spread[packed[j, g]]
                 lanes[g] += two + (spread[packed[m, g]] + spread[packed[n, g]])
         for bit in range(counts.size):
-            counts[bit] += (lanes[bit >> 3] >> uint64(8 * (bit & 7))) & uint64(255)
+            counts[bit] += (lanes[bit >> 3] >> np.uint64(8 * (bit & 7))) & np.uint64(255)
         lanes[:] = 0
     for i in places[whole:]:
         for bit in range(counts.size):
             counts[bit] += (packed[i, bit >> 3] >> (bit & 7)) & 1
 
 
-@kernel(void(_bytes2, _places, _floats, _floats2))
+@kernel("void(uint8[:, ::1], int32[::1], float64[::1], float64[:, ::1])")
 def weighted_bits(packed: ByteArray, places: PlaceArray, mass: FloatArray, tables: FloatArray) -> None:
     """Add the masses of the rows at some places to tables of their bytes, as ``bit_columns`` does."""
     for place in places:
@@ -220,7 +213,7 @@ def weighted_bits(packed: ByteArray, places: PlaceArray, mass: FloatArray, table
             tables[g, packed[place, g]] += own
 
 
-@kernel(void(_bytes, _floats, int64, float64, float64, _floats))
+@kernel("void(uint8[::1], float64[::1], int64, float64, float64, float64[::1])")
 def add_coded_weights(
     codes: ByteArray, mass: FloatArray, step: int, full: float, partial: float, weights: FloatArray
 ) -> None:
@@ -230,7 +223,7 @@ def add_coded_weights(
         weights[i] += of_code[(codes[i >> 2] >> (2 * (i & 3))) & 3] * mass[i * step]
 
 
-@kernel(void(_floats, _floats, _floats))
+@kernel("void(float64[::1], float64[::1], float64[::1])")
 def log_rests(scores: FloatArray, logs: FloatArray, rests: FloatArray) -> None:
     """Set ``rests[k]`` to the log of ``sum over i >= k of exp(logs[i] + scores[i] - scores[k])``.
 
@@ -278,7 +271,17 @@ class BitRows:
 
     def totals(self, parts: list[FloatArray]) -> FloatArray:
         """Return ``weights @ losses`` for weights as ``exact_parts``: to the last bit the same in any order of rows."""
-        return np.asarray(sum(self.columns(np.ascontiguousarray(part)) for part in parts))
+        tables = [np.array([np.bincount(byte, part, 256) for byte in self.packed.T]) for part in parts]
+        return np.asarray(sum((table @ _BIT_OF_BYTE).ravel()[: self.n_models] for table in tables))
+
+    def shares(self, mixture: FloatArray) -> FloatArray:
+        """Return ``losses @ mixture`` of a few models, without a compiled loop: ``scores`` is for many."""
+        shares = np.zeros(self.n_rows)
+        for group, byte in enumerate(self.packed.T):
+            models = slice(8 * group, min(8 * group + 8, self.n_models))
+            if mixture[models].any():
+                shares += (_BIT_OF_BYTE[:, : models.stop - models.start] @ mixture[models])[byte]
+        return shares
 
     def only(self, places: IntArray) -> "BitRows":
         """Return some of the rows, given by their places in ascending order."""

@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.rules.class_scores import _kernels
 
 SOFT = -1  # the layer of rules that draw
 _ROUNDING = 1e-9  # of the number of shares that make up 1, before it is rounded up
@@ -88,18 +87,24 @@ class TierRule(NamedTuple):
 
     def answers(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
         """Return the probability of each answer for each row, shape (n_rows, n_answers)."""
-        probabilities, gain, share = np.ascontiguousarray(probabilities), 1.0 / self.alpha, 1.0 - self.level
-        second = np.zeros((len(probabilities), self.benefits.shape[2]))
-        _kernels.weigh(probabilities, groups, np.ascontiguousarray(self.benefits), second)
-        shares = np.zeros_like(second)
-        _kernels.fill(probabilities, second, gain, share, self.layer, shares)
+        answers = np.empty((len(probabilities), self.benefits.shape[2]))
+        for start in range(0, len(answers), _CHUNK):
+            rows = slice(start, start + _CHUNK)
+            answers[rows] = self._answers_of_few(probabilities[rows], groups[rows]).T
+        return answers
+
+    def _answers_of_few(self, probabilities: FloatArray, groups: IntArray) -> FloatArray:
+        """Return the answers with a line for each: whole lines are added and compared, which stay in the cache."""
+        gain, share, by_class = 1.0 / self.alpha, 1.0 - self.level, np.ascontiguousarray(probabilities.T)
+        second = expected_benefits(by_class, groups, self.benefits)
+        shares = fill_tiers(by_class, second, gain, share, self.layer)
         if self.defer_cost is None:
             return shares
-        _kernels.defer(probabilities, second, gain, share, self.defer_cost, shares)
+        defer_rows(by_class, second, gain, share, self.defer_cost, shares)
         if self.layer == SOFT:
             return shares
-        n_answers, is_deferred = shares.shape[1], shares[:, -1] > self.layer / self.n_layers  # in part: by first layers
-        return np.asarray(np.eye(n_answers)[np.where(is_deferred, n_answers - 1, shares[:, :-1].argmax(axis=1))])
+        n_answers, is_deferred = len(shares), shares[-1] > self.layer / self.n_layers  # in part: by first layers
+        return np.asarray(np.eye(n_answers)[:, np.where(is_deferred, n_answers - 1, shares[:-1].argmax(axis=0))])
 
     def __str__(self) -> str:
         kind = "one answer" if self.layer != SOFT or not self.level else f"shares of {1 - self.level:.3g}"
@@ -116,6 +121,131 @@ class TierRule(NamedTuple):
             raise ValueError("its cost of deferral is out of range")
         if self.benefits.dtype != np.float64 or not np.isfinite(self.benefits).all():
             raise ValueError("its benefits are not finite numbers")
+
+
+_CHUNK = 4096  # rows that are answered at once
+_FILLED = 1e-9  # of a row's mass that is left: rounding
+_NEAR = 1e-9  # part of the largest benefit by which two must differ: another batch may add them up in another order
+
+
+def expected_benefits(probabilities: FloatArray, groups: IntArray, benefits: FloatArray) -> FloatArray:
+    """Return what each answer is worth to each row, shape (n_answers, n_rows): probabilities times group benefits.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n_classes, n_rows)
+    groups : array of shape (n_rows,)
+    benefits : array of shape (n_groups, n_classes, n_answers)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.rules.class_scores.rules import expected_benefits
+    >>> benefits = np.array([np.eye(2), 2 * np.eye(2)])
+    >>> expected_benefits(np.array([[0.25, 0.5], [0.75, 0.5]]), np.array([0, 1]), benefits).tolist()
+    [[0.25, 1.0], [0.75, 1.0]]
+    """
+    # Not by the threads of a matrix product, which wait for each other longer than this takes.
+    if len(benefits) == 1:
+        return np.asarray(np.einsum("ji,jk->ki", probabilities, benefits[0]))
+    expected = np.empty((benefits.shape[2], groups.size))
+    for group in np.unique(groups).tolist():
+        rows = np.flatnonzero(groups == group)
+        expected[:, rows] = np.einsum("ji,jk->ki", probabilities[:, rows], benefits[group])
+    return expected
+
+
+def fill_tiers(probabilities: FloatArray, second: FloatArray, gain: float, share: float, layer: int) -> FloatArray:
+    """Return the shares of the answers of a two-tier rule, shape (n_answers, n_rows): see ``TierRule``.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n_classes, n_rows)
+    second : array of shape (n_answers, n_rows)
+        The benefits of the second tier.
+    gain : float
+        What a unit of probability adds to the benefit of a class in the first tier.
+    share : float
+        The share of a class in the first tier.
+    layer : int
+        The number of the step that alone decides; -1: each has its share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.rules.class_scores.rules import fill_tiers
+    >>> fill_tiers(np.array([[0.5], [0.4], [0.1]]), np.zeros((3, 1)), 10.0, 0.5, -1).ravel().tolist()
+    [0.5, 0.5, 0.0]
+    """
+    n_classes, n_rows = probabilities.shape
+    first, shares, every = gain * probabilities + second[:n_classes], np.zeros(second.shape), np.arange(n_rows)
+    best, worth = np.zeros(n_rows, dtype=np.intp), second[0].copy()
+    for label in range(1, n_classes):
+        is_better = second[label] > worth + _NEAR * np.abs(worth)
+        np.copyto(best, label, where=is_better)
+        np.copyto(worth, second[label], where=is_better)
+    tolerance, answer = _NEAR * (gain + np.abs(worth)), best.copy()
+    # All rows that are not done have as much left: a row is done at the step at which no class is worth its share.
+    rest, left, step, is_open = np.zeros(n_rows), 1.0, 0, np.ones(n_rows, dtype=np.bool_)
+    while left > _FILLED and is_open.any():
+        chosen, highest = np.full(n_rows, -1), worth - tolerance
+        for label in range(n_classes):
+            is_higher = first[label] > highest
+            if step:
+                is_higher &= shares[label] == 0.0
+            np.copyto(chosen, label, where=is_higher)
+            np.copyto(highest, first[label] + tolerance, where=is_higher)
+        rest[is_open & (chosen < 0)] = left
+        is_open &= chosen >= 0
+        if step == layer:
+            np.copyto(answer, chosen, where=is_open)
+        rows = every[is_open]
+        shares[chosen[rows], rows] = min(share, left)
+        left, step = left - min(share, left), step + 1
+    if layer == SOFT:
+        rest[is_open] = left
+        shares[best, every] += rest
+        return shares
+    shares[:] = 0.0
+    shares[answer, every] = 1.0
+    return shares
+
+
+def defer_rows(
+    probabilities: FloatArray, second: FloatArray, gain: float, share: float, cost: float, shares: FloatArray
+) -> None:
+    """Defer rows, wholly or with a part of the mass, where that is cheaper than the answers that were filled in.
+
+    Arrays have a line for each class or answer, of which the last is deferral. With a part of ``share / (1 - cost)`` no
+    label loses more than ``1 - share``. The shares are changed in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterpoise.rules.class_scores.rules import defer_rows
+    >>> shares = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
+    >>> defer_rows(np.array([[0.9, 0.6], [0.1, 0.4]]), np.zeros((3, 2)), 1.0, 1.0, 0.2, shares)
+    >>> shares.T.tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    n_classes = len(probabilities)
+    filled = np.zeros(shares.shape[1])
+    for label in range(n_classes):
+        missing = np.maximum(share - shares[label], 0.0)
+        filled += gain * probabilities[label] * missing - shares[label] * second[label]
+    best, own = second[:n_classes].argmax(axis=0), second[n_classes]
+    rest = second[best, np.arange(best.size)]
+    tolerance = _NEAR * (gain + np.abs(own) + np.abs(rest))
+    deferring, part = gain * max(cost - 1.0 + share, 0.0) - own, np.ones(best.size)
+    if share < 1.0 - cost:
+        mass = share / (1.0 - cost)
+        capped = -mass * own - (1.0 - mass) * rest
+        is_capped = capped < deferring - tolerance
+        deferring, part = np.where(is_capped, capped, deferring), np.where(is_capped, mass, 1.0)
+    rows = np.flatnonzero(deferring < filled - tolerance)
+    shares[:, rows] = 0.0
+    shares[best[rows], rows] = 1.0 - part[rows]
+    shares[n_classes, rows] = part[rows]
 
 
 def argmax_rule(model: int, shape: tuple[int, int, int]) -> TierRule:

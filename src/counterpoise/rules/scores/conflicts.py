@@ -8,33 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.checks import check_losses
-from counterpoise._base.types import ArrayLike, FloatArray, IntArray
+from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.goals.advice import nearest_bound, tighten_bound
 from counterpoise.rules.goal_rows import GoalConstraints
 from counterpoise.rules.program import NoMixture, Objective, Program
 from counterpoise.rules.scores.cuts import CutRules, Cuts
 from counterpoise.rules.scores.sums import RuleLimits, Sums, goals_on, scaled_sums
-from counterpoise.theory.risks import CVaR, Mean, Risk
+from counterpoise.theory.risks import CVaR, Mean
 
 _MAX_PASSES = 20  # of the search for the nearest bound of a goal: a ratio needs three or four, a rate one
 _EXACT = 1e-9  # gap of the extreme values, in parts of the range of the objective
-
-
-class TotalViolation(Risk):
-    """The sum of what linear functions have above their bounds."""
-
-    def __init__(self, bounds: FloatArray) -> None:
-        self.bounds = bounds
-
-    def value(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # noqa: ARG002 - one for each
-        """Return the sum."""
-        return float(np.maximum(check_losses(losses, ndim=1) - self.bounds, 0.0).sum())
-
-    def subgradient(self, losses: ArrayLike, sample_weight: ArrayLike | None = None) -> FloatArray:  # noqa: ARG002
-        """Return 1 for each function that is above its bound."""
-        return (check_losses(losses, ndim=1) > self.bounds).astype(np.float64)
 
 
 def explain_conflict(program: Program, error: NoMixture) -> InfeasibleGoals:
@@ -84,12 +68,15 @@ def _zero_objective(cuts: Cuts) -> Objective:
 def _add_least_violating(
     program: Program, rows: IntArray, rules: CutRules, sizes: FloatArray | float = 1.0
 ) -> CutRules:
-    """Return the rules and those that minimise the total violation of some rows, each in parts of its size."""
+    """Return the rules and those that minimise the total violation of some rows, each in parts of its size.
+
+    The sum of what some functions have above 0 is that of the larger half of them and as many zeros: a tail.
+    """
     limits: RuleLimits = program.limits
     goals = limits.goals
     assert goals is not None  # noqa: S101 - some conflict
-    parts, bounds = goals.rows[rows] / np.reshape(sizes, (-1, 1)), goals.bounds[rows] / sizes
-    violation = Objective(scaled_sums(parts, limits.cuts), TotalViolation(bounds))
+    excess = (goals.rows[rows] - goals.bounds[rows, None]) / np.reshape(sizes, (-1, 1))
+    violation = Objective(scaled_sums(np.vstack([excess, np.zeros_like(excess)]), limits.cuts), CVaR(0.5))
     return _add_rules_of(program._replace(objective=violation, limits=limits.only([])), rules)
 
 

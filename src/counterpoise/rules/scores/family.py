@@ -188,9 +188,10 @@ class CutSearch:
         (losses, risk, _), limits = self.program.objective, self.program.limits
         matrix, constraints = losses.of(pool), {} if limits is None else limits.as_limits(pool)
         self._scale = constraints.get("row_scale", self._scale)
-        # The bundle method stops at weights that hedge, and those of a corner, as HiGHS finds them, mislead: they lead
-        # to half as many rounds again.
-        is_rough = self._gap >= _ROUGH * self.unit and risk.tail_fraction != 1
+        # The bundle method stops at weights of rows that hedge, and those of a corner, as HiGHS finds them, mislead:
+        # they lead to half as many rounds again.
+        is_tail = losses.sample_weight is not None and risk.tail_fraction != 1
+        is_rough = self._gap >= _ROUGH * self.unit and is_tail
         method = "bundle" if is_rough else "auto"
         return solve_master(matrix, risk, losses.sample_weight, constraints, self._gap, method=method)
 
