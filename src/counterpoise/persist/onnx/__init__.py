@@ -68,7 +68,7 @@ def to_onnx(model: Any, X: Any = None, *, sensitive_features: Any = None, baseli
     All sums and thresholds are doubles, so that probabilities agree with those in Python up to the rounding of
     sums, or of single precision where a library computes in it; a row whose score is as near to a threshold as that may
     fall to its other side. Operators are those of opset 19 and of ``ai.onnx.ml`` 5, which ONNX Runtime knows well from
-    1.23 on. The graph does not check rows: what ``predict`` refuses, such as missing values for a linear model, leads
+    1.24 on. The graph does not check rows: what ``predict`` refuses, such as missing values for a linear model, leads
     to probabilities that are no numbers. Codes of categories must be whole numbers: of others, which trees here call
     unknown, ONNX Runtime takes the whole part.
 

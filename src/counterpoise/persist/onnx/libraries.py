@@ -1,12 +1,8 @@
 """Models of other libraries as operators of ONNX: LightGBM's trees as they are, all else through its own converter.
 
-Converters write single precision and old operators. What was tried with skl2onnx 1.20, onnxmltools 1.16, CatBoost 1.2:
-
-- LightGBM compares doubles, onnxmltools takes singles alone: amounts near 1e8 went wrong by 0.5 in two rows of three.
-  So its trees are read here. XGBoost and CatBoost compare singles themselves, and their converters are right to 1e-7.
-- skl2onnx is right to 1e-14 for the steps and models that it is asked for here. Of trees it writes doubles that ONNX
-  Runtime refuses, or it never ends; of LinearDiscriminantAnalysis it is wrong by 0.15.
-- Operators for trees of before ``ai.onnx.ml`` 5 cannot stand beside newer ones: they are read and written anew.
+Own code stands only where a converter is wrong or fails on double precision (``tests/persist/test_converters.py`` shows
+each), or where operators cannot stand beside each other: those for trees of before ``ai.onnx.ml`` 5, which the
+converters of XGBoost and CatBoost write rightly, are read and written anew.
 """
 
 import tempfile
@@ -19,9 +15,10 @@ import onnx
 from onnx import helper
 
 from counterpoise._base.lazy import import_optional
-from counterpoise._base.types import AnyArray, FloatArray
+from counterpoise._base.types import AnyArray
 from counterpoise.persist.container import UnstorableModel
-from counterpoise.persist.onnx.graph import ML, OPSET, Graph, GraphColumns, LeafTree, PlainTree, Rows
+from counterpoise.persist.onnx.graph import ML, OPSET, Graph, GraphColumns, Rows
+from counterpoise.persist.onnx.trees import PlainTree, of_singles
 
 _OLD_TREES, _OPSET_OF_TOOLS, _BINARY = 3, 15, 2
 _COLUMNS = ("nodeids", "truenodeids", "falsenodeids", "modes", "values", "featureids", "missing_value_tracks_true")
@@ -39,17 +36,16 @@ def lightgbm_odds(graph: Graph, rows: Rows, model: Any) -> str:
             f"a LGBMClassifier with the objective {objective[0]!r} is not supported: train it with 'binary' or "
             "'multiclass'"
         )
-    trees = []
-    for place, one in enumerate(dump["tree_info"]):
-        tree, values = _of_lightgbm(one["tree_structure"])
-        trees.append(LeafTree(tree, values[:, None] * np.eye(n_sums)[place % n_sums]))
-    odds = graph.sum_of_leaves(_with_codes(graph, rows, dump.get("pandas_categorical") or []), trees, n_sums)
+    trees = [_of_lightgbm(tree["tree_structure"]) for tree in dump["tree_info"]]
+    sums = np.eye(n_sums)
+    trees = [tree._replace(values=tree.values * sums[place % n_sums]) for place, tree in enumerate(trees)]
+    odds = graph.sum_of_leaves(_with_codes(graph, rows, dump.get("pandas_categorical") or []), trees)
     factor = float(settings.get("sigmoid", 1.0)) / (len(trees) / n_sums if dump["average_output"] else 1.0)
     return odds if factor == 1 else graph.add("Mul", odds, np.array(factor))
 
 
-def _of_lightgbm(root: dict[str, Any]) -> tuple[PlainTree, FloatArray]:
-    """Return a tree as LightGBM tells it, and the values of its nodes."""
+def _of_lightgbm(root: dict[str, Any]) -> PlainTree:
+    """Return a tree as LightGBM dumps it."""
     nodes, sides = [root], []
     for node in nodes:  # which grows
         if "split_feature" not in node:
@@ -65,15 +61,14 @@ def _of_lightgbm(root: dict[str, Any]) -> tuple[PlainTree, FloatArray]:
     thresholds, missing_left, members = np.zeros(len(nodes)), np.zeros(len(nodes), dtype=bool), {}
     for place, node in enumerate(nodes):
         if node.get("decision_type") == "==":  # what is missing, or no member, goes right
-            codes = np.array(node["threshold"].split("||"), dtype=np.int64)
-            members[place] = np.isin(np.arange(codes.max() + 1), codes)
+            members[place] = np.array(node["threshold"].split("||"), dtype=np.int64)
         elif "split_feature" in node:
             thresholds[place] = float(node["threshold"])
             has_missing = node["missing_type"] == "NaN"  # of others, missing values count as zero
             missing_left[place] = node["default_left"] if has_missing else thresholds[place] >= 0
     features = np.array([node.get("split_feature", -1) for node in nodes])
     left, right = np.array(sides).T
-    return PlainTree(features, thresholds, left, right, missing_left, members), values
+    return PlainTree(features, thresholds, left, right, missing_left, values[:, None], members)
 
 
 def _with_codes(graph: Graph, rows: Rows, categories: list[list[Any]]) -> Rows:
@@ -174,15 +169,17 @@ def _old_odds(graph: Graph, rows: Rows, model: Any, convert: Callable[[], Any]) 
             old[name] = old[name][kept]
         old["class_ids"] = old["class_ids"] - 1
     read = [_of_old(old, number, n_sums) for number in np.unique(old["nodes_treeids"])]
-    odds = graph.sum_of_leaves(rows, read, n_sums, rounds=True)
+    odds = graph.sum_of_leaves(rows, read)
     return graph.add("Add", odds, old["base_values"].astype(np.float64)[None, :]) if "base_values" in old else odds
 
 
-def _of_old(old: dict[str, AnyArray], number: int, n_sums: int) -> LeafTree:
+def _of_old(old: dict[str, AnyArray], number: int, n_sums: int) -> PlainTree:
     """Return one tree of an old operator; its thresholds are of single precision, as the rows are."""
     nodes = {name: old[f"nodes_{name}"][old["nodes_treeids"] == number] for name in _COLUMNS}
-    places = {int(one): place for place, one in enumerate(nodes["nodeids"])}
-    true, false = (np.array([places.get(int(one), 0) for one in nodes[f"{side}nodeids"]]) for side in ("true", "false"))
+    places = {int(node): place for place, node in enumerate(nodes["nodeids"])}
+    true, false = (
+        np.array([places.get(int(node), 0) for node in nodes[f"{side}nodeids"]]) for side in ("true", "false")
+    )
     modes = nodes["modes"].astype("U")
     unknown = set(modes) - _MODES
     if unknown:
@@ -190,14 +187,17 @@ def _of_old(old: dict[str, AnyArray], number: int, n_sums: int) -> LeafTree:
             f"trees with splits of the kind {min(unknown)} are not supported: encode categories before"
         )
     is_swapped, is_strict = np.isin(modes, ("BRANCH_GT", "BRANCH_GTE")), np.isin(modes, ("BRANCH_LT", "BRANCH_GTE"))
-    thresholds = nodes["values"].astype(np.float32).astype(np.float64)
-    thresholds = np.where(is_strict, np.nextafter(thresholds, -np.inf), thresholds)
-    features = np.where(modes == "LEAF", -1, nodes["featureids"])
-    missing_left = nodes["missing_value_tracks_true"].astype(bool) ^ is_swapped
-    tree = PlainTree(
-        features, thresholds, np.where(is_swapped, false, true), np.where(is_swapped, true, false), missing_left, {}
-    )
+    thresholds = nodes["values"].astype(np.float32)
+    thresholds = np.where(is_strict, np.nextafter(thresholds, np.float32(-np.inf)), thresholds)
     values, here = np.zeros((len(modes), n_sums)), old["class_treeids"] == number
-    leaves = [places[int(one)] for one in old["class_nodeids"][here]]
+    leaves = [places[int(node)] for node in old["class_nodeids"][here]]
     np.add.at(values, (leaves, old["class_ids"][here]), old["class_weights"][here])
-    return LeafTree(tree, values)
+    return PlainTree(
+        feature=np.where(modes == "LEAF", -1, nodes["featureids"]),
+        threshold=of_singles(thresholds.astype(np.float64)),
+        left=np.where(is_swapped, false, true),
+        right=np.where(is_swapped, true, false),
+        missing_left=nodes["missing_value_tracks_true"].astype(bool) ^ is_swapped,
+        values=values,
+        members={},
+    )

@@ -11,17 +11,10 @@ import numpy as np
 
 from counterpoise._base.types import AnyArray, FloatArray
 from counterpoise.persist.container import UnstorableModel
-from counterpoise.persist.onnx.graph import (
-    Graph,
-    LeafTree,
-    PlainTree,
-    Rows,
-    of_decision_tree,
-    of_histogram_tree,
-    of_predictor,
-)
+from counterpoise.persist.onnx.graph import Graph, Rows
 from counterpoise.persist.onnx.libraries import catboost_odds, converted_probabilities, lightgbm_odds, xgboost_odds
 from counterpoise.persist.onnx.steps import transform
+from counterpoise.persist.onnx.trees import PlainTree, of_decision_tree, of_histogram_tree, of_predictor
 
 WriteOutput = Callable[[Graph, Rows, Any], str]  # a graph, its rows and a model: the name of the output
 _BINARY = 2
@@ -92,55 +85,40 @@ def _kind_of(model: Any) -> Translator:
     return kind
 
 
-class _Leaves(NamedTuple):
-    """A model that is one tree."""
-
-    tree: PlainTree
-    shares: FloatArray  # (n_nodes, n_classes)
-    labels: AnyArray  # (n_nodes,): places of classes
-    rounds: bool  # whether it compares features rounded to single precision
-
-
-def _leaves_of(model: Any) -> _Leaves | None:
-    """Return a model as a tree; None where it is none."""
-    if _kind_of(model) is not _TREE:
-        return None
-    tree = model.tree_
+def _tree_of(model: Any) -> tuple[PlainTree, AnyArray]:
+    """Return a model that is one tree, with the shares of the classes as its values, and the places of its answers."""
     if type(model).__module__.startswith("sklearn."):
-        shares = tree.value[:, 0, :]
-        return _Leaves(of_decision_tree(tree), shares, shares.argmax(axis=1), rounds=True)
-    return _Leaves(of_histogram_tree(tree), tree.shares, tree.labels, rounds=False)
+        tree = of_decision_tree(model.tree_)
+        return tree, tree.values.argmax(axis=1)
+    return of_histogram_tree(model.tree_), model.tree_.labels
 
 
 def _of_tree(graph: Graph, rows: Rows, model: Any) -> str:
-    leaves = _leaves_of(model)
-    assert leaves is not None  # noqa: S101 - it is one
-    return graph.sum_of_leaves(rows, [LeafTree(leaves.tree, leaves.shares)], len(model.classes_), rounds=leaves.rounds)
+    tree, _ = _tree_of(model)
+    return graph.sum_of_leaves(rows, [tree])
 
 
 def _tree_answers(graph: Graph, rows: Rows, model: Any) -> str:
-    n_classes = len(model.classes_)
-    return sum_answers(graph, rows, [(model, np.eye(n_classes))], n_classes)
+    return sum_answers(graph, rows, [(model, np.eye(len(model.classes_)))])
 
 
 def _of_forest(graph: Graph, rows: Rows, model: Any) -> str:
-    trees = [LeafTree(of_decision_tree(one.tree_), one.tree_.value[:, 0, :]) for one in model.estimators_]
-    total = graph.sum_of_leaves(rows, trees, len(model.classes_), rounds=True)
-    return graph.add("Div", total, np.array(float(len(trees))))
+    total = graph.sum_of_leaves(rows, [of_decision_tree(tree.tree_) for tree in model.estimators_])
+    return graph.add("Div", total, np.array(float(len(model.estimators_))))
 
 
 def _of_gradient_boosting(graph: Graph, rows: Rows, model: Any) -> str:
     if model.is_categorical_ is not None:
         raise UnstorableModel(f"a {type(model).__name__} with categorical features is not supported; {_WHAT_CAN}")
     rounds = model._predictors  # noqa: SLF001 - of a kind that is known
-    n_sums = len(rounds[0])
+    sums = np.eye(len(rounds[0]))
     trees = [
-        LeafTree(of_predictor(one.nodes), one.nodes["value"][:, None] * np.eye(n_sums)[place])
-        for trees in rounds
-        for place, one in enumerate(trees)
+        tree._replace(values=tree.values * sums[place])
+        for predictors in rounds
+        for place, tree in enumerate(of_predictor(predictor.nodes) for predictor in predictors)
     ]
     start = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(1, -1)  # noqa: SLF001 - as above
-    return _by_log_odds(graph, graph.add("Add", graph.sum_of_leaves(rows, trees, n_sums), start), len(model.classes_))
+    return _by_log_odds(graph, graph.add("Add", graph.sum_of_leaves(rows, trees), start), len(model.classes_))
 
 
 def _by_log_odds(graph: Graph, odds: str, n_classes: int) -> str:
@@ -196,17 +174,17 @@ def _behind_steps(write: WriteOutput) -> WriteOutput:
     return write_last
 
 
-def sum_answers(graph: Graph, rows: Rows, pairs: Iterable[tuple[Any, FloatArray]], n_sums: int) -> str:
+def sum_answers(graph: Graph, rows: Rows, pairs: Iterable[tuple[Any, FloatArray]]) -> str:
     """Return sums over models: each adds the row of its weights, of shape (n_classes, n_sums), that it answers with."""
-    trees: dict[bool, list[LeafTree]] = {}
-    terms = []
+    trees, terms = list[PlainTree](), list[str]()
     for model, weights in pairs:
-        leaves = _leaves_of(model)
-        if leaves is None:
-            terms.append(graph.add("MatMul", answers(graph, rows, model), weights))
+        if _kind_of(model) is _TREE:
+            tree, labels = _tree_of(model)
+            trees.append(tree._replace(values=weights[labels]))
         else:
-            trees.setdefault(leaves.rounds, []).append(LeafTree(leaves.tree, weights[leaves.labels]))
-    terms += [graph.sum_of_leaves(rows, some, n_sums, rounds=rounds) for rounds, some in trees.items()]
+            terms.append(graph.add("MatMul", answers(graph, rows, model), weights))
+    if trees:
+        terms.append(graph.sum_of_leaves(rows, trees))
     return graph.total(terms)
 
 
@@ -214,8 +192,7 @@ def _of_mixture(graph: Graph, rows: Rows, model: Any) -> str:
     if hasattr(model, "rules_"):
         return _of_rules(graph, rows, model)
     active = [(model.estimators_[place], model.mixture_[place]) for place in np.flatnonzero(model.mixture_)]
-    pairs = [(one, share * _places(one, model.classes_)) for one, share in active]
-    return sum_answers(graph, rows, pairs, len(model.classes_))
+    return sum_answers(graph, rows, [(member, share * _places(member, model.classes_)) for member, share in active])
 
 
 def _mean_probabilities(graph: Graph, rows: Rows, model: Any) -> str:
@@ -292,13 +269,13 @@ def _score(graph: Graph, rows: Rows, model: Any, positive: Any, classes: AnyArra
 
 def _votes(graph: Graph, rows: Rows, model: Any) -> str:
     """Return the sums of votes for the second class, or for each."""
-    n_sums, pairs = len(model.ensembles_), []
+    sums, pairs = np.eye(len(model.ensembles_)), []
     for place, ensemble in enumerate(model.ensembles_):
-        for one, vote in zip(ensemble.models, ensemble.votes.tolist(), strict=True):
-            _kind_of(one)
-            signs = np.where(one.classes_ == ensemble.classes[1], vote, -vote)
-            pairs.append((one, np.outer(signs, np.eye(n_sums)[place])))
-    return sum_answers(graph, rows, pairs, n_sums)
+        for member, vote in zip(ensemble.models, ensemble.votes.tolist(), strict=True):
+            _kind_of(member)
+            signs = np.where(member.classes_ == ensemble.classes[1], vote, -vote)
+            pairs.append((member, np.outer(signs, sums[place])))
+    return sum_answers(graph, rows, pairs)
 
 
 def _of_votes(graph: Graph, rows: Rows, model: Any) -> str:
