@@ -39,6 +39,16 @@ def test_a_package_without_its_dependencies_says_which_extra_brings_them():
     assert 'counterpoise.runs needs pydantic, which is not installed: pip install "counterpoise[cli]"' in done.stderr
 
 
+def test_a_booster_without_its_dependencies_says_which_extra_brings_them(monkeypatch):
+    for module in ("counterpoise.boosting.vadaboost", "counterpoise.learners.trees", "counterpoise.learners.binning"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r'needs numba, which is not installed: pip install "counterpoise\[boosting\]"'
+    ):
+        _ = cp.VadaBoostClassifier
+
+
 def test_signatures_are_short_enough_to_read_in_help():
     parameter = inspect.signature(cp.metrics.cvar_loss).parameters["losses"]
     assert str(parameter) == "losses: counterpoise._base.types.ArrayLike"

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+_EXTRAS = {"numba": "boosting", "daqp": "boosting"}  # by the package that a module imports
+
 
 def lazy(
     package: str, file: str, *, extra: str | None = None
@@ -29,10 +31,13 @@ def lazy(
         try:
             return _load(home[name], name, package)
         except ModuleNotFoundError as error:
-            if extra is None:
+            missing = _EXTRAS.get(error.name or "", extra)
+            if missing is None:
                 raise
+            what = package if missing == extra else f"{package}.{name}"
             raise ModuleNotFoundError(
-                f'{package} needs {error.name}, which is not installed: pip install "counterpoise[{extra}]"'
+                f'{what} needs {error.name}, which is not installed: pip install "counterpoise[{missing}]"',
+                name=error.name,
             ) from error
 
     return get, lambda: sorted(home), sorted(home)

@@ -28,7 +28,7 @@ from counterpoise.goals import Rate, Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.expressions import terms_of
 from counterpoise.goals.tables import with_train
-from counterpoise.rules.choosing import FIXED, Problem, check_one_rule
+from counterpoise.rules.choosing import FIXED, Problem, check_one_rule, check_tail_solver
 from counterpoise.rules.draws import generator_of, make_key
 from counterpoise.rules.families import rules_of_scores, with_scores
 from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
@@ -384,6 +384,7 @@ class GoalClassifier(MixtureBase):
         self.check_decision()
         if problem.decision == FIXED:
             check_one_rule(problem.objective)
+        check_tail_solver(problem.objective)
         if not self.is_prefit:
             check_cv(self.cv)
 

@@ -15,6 +15,7 @@ from counterpoise._base.checks import check_count
 from counterpoise._base.types import ArrayLike
 from counterpoise.classifiers.base import MixtureBase
 from counterpoise.goals import Table
+from counterpoise.rules.choosing import check_tail_solver
 from counterpoise.rules.draws import generator_of, make_key
 from counterpoise.rules.families import PooledModels, with_persons
 from counterpoise.rules.goal_rows import find_positive
@@ -204,7 +205,7 @@ class MixtureClassifier(MixtureBase):
 
     def check_parameters(self) -> None:
         """Check the parameters; rows are not needed."""
-        self.problem_of_fit()
+        check_tail_solver(self.problem_of_fit().objective)
         self.check_decision()
         if self.max_models is not None:
             check_count(self.max_models, "max_models")

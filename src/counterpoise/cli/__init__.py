@@ -31,6 +31,7 @@ _ARGUMENT = re.compile(
 )
 _GROUPS = re.compile(r"by=Groups\((?P<names>'[^']*'|\[[^\]]*\]), unknown='pool'\)")
 _RESUMES = " Finished parts are kept: run the same command again to resume."
+_EXTRAS = {"numba": "boosting", "daqp": "boosting"}  # of packages that not every command needs
 _EXPECTED = (ValueError, TypeError, OSError, ImportError)
 
 
@@ -204,7 +205,8 @@ def sentence(error: Exception) -> str:
 
 def _words(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and _INSTALL not in str(error):  # others say what to install
-        return f'{error}. The command line needs more packages: {_INSTALL} "counterpoise[cli]"'
+        extra = _EXTRAS.get(error.name or "", "cli")
+        return f'{error}. This needs more packages: {_INSTALL} "counterpoise[{extra}]"'
     if isinstance(error, MemoryError):
         return f"There is not enough memory for this ({error}). Use fewer columns or rows, or a smaller max_bins."
     if isinstance(error, OSError) and error.errno is not None:  # of the system: ours carry no number

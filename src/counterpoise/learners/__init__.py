@@ -1,6 +1,6 @@
 """Base learners for boosting: weighted trees and stumps, networks, and a wrapper for learners that take no weights.
 
-Each name loads its module on first use, because the kernels need numba.
+Each name loads its module on first use, because some have compiled loops.
 """
 
 from counterpoise._base.lazy import lazy

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.checks import check_alpha, check_confidence, check_number
+from counterpoise._base.extras import require_boosting
 from counterpoise._base.text import did_you_mean
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table
@@ -497,6 +498,13 @@ def check_one_rule(objective: Risk | Rate | Ratio) -> None:
         "there is no tail to improve. Set decision='sticky', which mixes rules, or alpha=1.0, which minimises the "
         "error."
     )
+
+
+def check_tail_solver(objective: Risk | Rate | Ratio) -> None:
+    """Refuse to mix rules for a tail or another risk where the packages that solve such programs are not installed."""
+    if isinstance(objective, Rate | Ratio | WorstGroup) or objective.tail_fraction == 1.0:
+        return
+    require_boosting(f"A mixture for {objective!r}")
 
 
 def choose_nearest(selection: Selection, problem: Problem) -> Choice:

@@ -208,8 +208,9 @@ def _check_parameters(settings: ModelSettings | MethodSettings) -> Faults:
         return
     try:
         accepted = _class_of(kind)([]) if settings.name == POOL else _class_of(kind)()
-    except ImportError:
-        yield ("name",), f"{settings.name} needs the package {kind.home}. Install it: pip install {kind.home}."
+    except ImportError as error:
+        install = f"{settings.name} needs the package {kind.home}. Install it: pip install {kind.home}."
+        yield ("name",), f"{error}." if kind.home.startswith(_OURS) else install
         return
     elsewhere = _SET_ELSEWHERE | ({"confidence": "confidence at the top of the file"} if settings.name == GOALS else {})
     names = [name for name in accepted.get_params(deep=False) if name not in elsewhere]

@@ -1,6 +1,6 @@
 """Pure functions: arrays in, a result with its certificate out.
 
-Each name loads its module on first use, because the kernels need numba.
+Each name loads its module on first use, because some have compiled loops.
 """
 
 from counterpoise._base.lazy import lazy
