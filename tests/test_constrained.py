@@ -1,12 +1,9 @@
 """ConstrainedClassifier: what it promises about goals, decisions and scikit-learn."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -15,7 +12,6 @@ from sklearn.preprocessing import StandardScaler, scale
 from two_groups import GROUP, MODEL, PARITY, X, Y, fitted
 
 from counterpoise import ConstrainedClassifier
-from counterpoise.datasets import DataNotAvailable, load_dataset
 from counterpoise.goals import (
     Dataset,
     InfeasibleGoals,
@@ -139,44 +135,6 @@ def test_two_goals_of_which_one_has_no_price_at_first_are_met_in_few_steps(seed,
     assert max(check.violation for check in checks) <= 1e-6
 
 
-@pytest.mark.slow
-def test_goals_of_four_kinds_hold_together_on_adult():
-    try:
-        data = load_dataset("a9a")
-    except DataNotAvailable as error:
-        pytest.skip(str(error))
-    part = data.take(np.arange(0, 6000))
-    rows, sex = part.X, part.sensitive["sex"]
-    deployed = LogisticRegression(C=0.1, max_iter=500).fit(rows[:1000], part.y[:1000])
-    later = data.take(np.arange(6000, 8000))
-    recent = Table(later.X, baseline=deployed.predict(later.X))
-    goals = [
-        equalized_odds(TRAIN.by(sex=["Female", "Male"]), within=0.08),
-        recall(TRAIN) >= 0.6,
-        coverage(TRAIN) <= 0.24,
-        churn("recent") <= 0.08,
-    ]
-    settings = {"sensitive_features": {"sex": sex}, "datasets": {"recent": recent}}
-    model = ConstrainedClassifier(goals=goals, decision="ramp").fit(rows, part.y, **settings)
-    assert max(check.violation for check in model.check_goals(rows, part.y, **settings)) <= 1e-3
-    assert model.score(rows, part.y) > 0.8
-
-
-def test_recall_on_many_small_datasets_converges():
-    rng = np.random.default_rng(0)
-    rows, labels = make_classification(3000, 10, n_informative=6, flip_y=0.1, class_sep=0.7, random_state=0)
-    tables = {}
-    for place in range(10):
-        chosen = rng.choice(3000, 60, replace=False)
-        shifted = scale(rows)[chosen] + 0.3 * rng.normal(size=10)
-        tables[f"country{place}"] = Table(shifted, labels[chosen])
-    goals = [recall(name) >= 0.85 for name in tables]
-    model = ConstrainedClassifier(goals=goals, decision="ramp").fit(scale(rows), labels, datasets=tables)
-    assert max(check.violation for check in model.check_goals(scale(rows), labels, datasets=tables)) <= 1e-6
-    assert model.gap_ <= model.tol
-    assert model.n_iter_ < model.max_majorizations
-
-
 def test_a_kernel_meets_a_goal_that_a_line_cannot():
     """Inside a circle or outside: high accuracy needs a curve."""
     rng = np.random.default_rng(1)
@@ -202,33 +160,7 @@ def test_goals_hold_and_no_gap_is_below_zero_whatever_the_largest_multiplier(lar
     assert min(step.gap for step in model.history_) >= 0.0
 
 
-def test_a_largest_multiplier_that_does_not_bind_changes_next_to_nothing():
-    needed = MODEL.multipliers_.max()
-    capped = fitted(max_multiplier=2 * needed)
-    assert capped.objective_value_ == pytest.approx(MODEL.objective_value_, abs=2 * MODEL.tol)
-    assert fitted(max_multiplier=needed / 10).gap_ > 10 * MODEL.tol
-
-
 # What is promised about decisions
-
-
-def test_draws_are_sticky_in_subsets_orders_and_after_pickling():
-    model = fitted(decision="ramp", random_state=3, regularization=0.1)
-    labels = model.predict(X)
-    assert (labels != (model.decision_function(X) > 0)).any()
-    order = np.random.default_rng(0).permutation(len(X))[:100]
-    np.testing.assert_array_equal(model.predict(X[order]), labels[order])
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), labels)  # noqa: S301 - our own
-    np.testing.assert_array_equal(clone(model).fit(X, Y, sensitive_features=GROUP).predict(X), labels)
-    secret = fitted(decision="ramp", random_state=None, regularization=0.1)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(secret)).predict(X), secret.predict(X))  # noqa: S301
-
-
-def test_rows_of_one_id_share_a_draw():
-    model = fitted(decision="ramp", regularization=0.1)
-    same = np.repeat(X[[np.abs(model.decision_function(X)).argmin()]], 50, axis=0)  # nearly even odds
-    assert len(set(model.predict(same, ids=["anna"] * 50))) == 1
-    assert len(set(model.predict(same, ids=range(50)))) == 2
 
 
 def test_draws_have_the_probabilities_of_predict_proba():
@@ -242,22 +174,6 @@ def test_draws_have_the_probabilities_of_predict_proba():
 
 
 # What is promised about scikit-learn
-
-
-def test_goals_survive_clone_and_set_params():
-    model = ConstrainedClassifier(goals=[PARITY], objective=error_rate(TRAIN) + positive_rate(TRAIN))
-    copy = clone(model)
-    assert copy.goals == model.goals
-    assert copy.objective == model.objective
-    copy.set_params(goals="recall >= 0.9", decision="ramp").fit(X, Y)
-    assert copy.check_goals(X, Y)[0].violation <= 1e-6
-
-
-def test_refitting_with_another_kernel_leaves_nothing_of_the_first():
-    model = fitted(kernel="rbf")
-    model.set_params(kernel="linear").fit(X, Y, sensitive_features=GROUP)
-    np.testing.assert_array_equal(model.coef_, MODEL.coef_)
-    assert not hasattr(model, "dual_coef_")
 
 
 def test_goals_that_cannot_hold_leave_nothing_of_an_earlier_fit():

@@ -8,7 +8,6 @@ from two_groups import GROUP, MODEL, PARITY, X, Y, fitted
 
 from counterpoise import ConstrainedClassifier
 from counterpoise.goals import Dataset, Table, UnknownName, positive_rate
-from counterpoise.persist import UnreadableModel, dumps, loads
 
 TRAIN = Dataset("train")
 
@@ -110,18 +109,6 @@ def test_goals_may_speak_of_the_columns_of_a_data_frame():
     assert model.feature_names_in_.tolist() == [*"pqrs", "is_b"]
 
 
-def test_the_first_class_as_positive_equals_relabelled_data():
-    goals = [PARITY, "recall >= 0.8"]
-    named = np.where(Y == 1, "approve", "reject")
-    first = ConstrainedClassifier(goals=goals, pos_label="approve").fit(X, named, sensitive_features=GROUP)
-    other = ConstrainedClassifier(goals=goals).fit(X, Y, sensitive_features=GROUP)
-    assert first.objective_value_ == pytest.approx(other.objective_value_, abs=2 * first.tol)
-    assert ((first.predict(X) == "approve") == (other.predict(X) == 1)).mean() > 0.97
-    checks = [model.check_goals(X, labels, sensitive_features=GROUP) for model, labels in ((first, named), (other, Y))]
-    for one, two in zip(*checks, strict=True):
-        assert one.value == pytest.approx(two.value, abs=0.02)
-
-
 @pytest.mark.parametrize("regularization", [None, 0.01])
 def test_whole_sample_weights_equal_repeated_rows(regularization):
     times = np.random.default_rng(0).integers(0, 4, size=len(Y))
@@ -134,39 +121,9 @@ def test_whole_sample_weights_equal_repeated_rows(regularization):
     np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=0.05)
 
 
-def test_without_an_intercept_goals_still_hold():
-    model = fitted(fit_intercept=False, decision="ramp")
-    assert model.intercept_[0] == 0
-    assert model.check_goals(X, Y, sensitive_features=GROUP)[0].violation <= 1e-6
-
-
 @pytest.mark.parametrize("solver", ["level", "maximum", "center-of-mass"])
 def test_solvers_of_the_multipliers_agree(solver):
     assert fitted(solver=solver).objective_value_ == pytest.approx(MODEL.objective_value_, abs=0.01)
-
-
-def test_a_model_saved_with_a_kernel_that_is_not_taken_any_more_says_what_to_do():
-    model = ConstrainedClassifier(kernel="rbf").fit(X[:100], Y[:100]).set_params(kernel="sigmoid")
-    with pytest.raises(UnreadableModel, match=r"kernel='sigmoid' is not supported.*Fit with kernel='rbf'"):
-        loads(dumps(model))
-    with pytest.raises(ValueError, match="'sigmoid' is not supported"):  # of one that was pickled, for instance
-        model.predict(X)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "poly"])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_kernels_of_rows_in_single_precision_are_computed_in_double(kernel, form):
-    """In single precision eigenvalues of zero come out far below it: equal rows have many."""
-    rows, labels = np.repeat(X[:40], 3, axis=0).astype(np.float32), np.repeat(Y[:40], 3)
-    single = ConstrainedClassifier(kernel=kernel, goals="recall >= 0.9").fit(form(rows), labels)
-    double = ConstrainedClassifier(kernel=kernel, goals="recall >= 0.9").fit(rows.astype(np.float64), labels)
-    assert 0.0 <= single.gap_ <= single.tol
-    np.testing.assert_allclose(single.decision_function(form(rows)), double.decision_function(rows), atol=1e-6)
-
-
-def test_a_kernel_of_differences_does_not_depend_on_where_zero_lies():
-    near, far = (ConstrainedClassifier(kernel="rbf").fit(X[:100] + shift, Y[:100]) for shift in (0.0, 2.0**20))
-    np.testing.assert_allclose(far.decision_function(X + 2.0**20), near.decision_function(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e300])

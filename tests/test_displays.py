@@ -122,29 +122,10 @@ def test_churn_needs_a_baseline_and_an_estimator_is_asked(data, mixture):
         RateDisplay.from_estimator(mixture, X, sensitive_features=X[:, 0] > 0, rate="churn")
 
 
-def test_a_rate_may_be_named_by_its_alias():
-    groups = {"sensitive_features": ["a", "a", "b"]}
-    by_alias, by_name = (
-        RateDisplay.from_predictions([1, 1, 1], [1, 0, 1], rate=rate, classes=[0, 1], **groups)
-        for rate in ("tpr", "recall")
-    )
-    assert by_alias.rates.tolist() == by_name.rates.tolist() == pytest.approx([2 / 3, 0.5, 1.0])
-
-
 def test_a_group_without_rows_that_count_has_no_dot():
     display = RateDisplay.from_predictions([1, 1, 0], [1, 0, 0], sensitive_features=["a", "a", "b"], rate="recall")
     assert np.isnan([display.rates[2], display.low[2], display.high[2]]).all()
     assert display.rates[1] == 0.5
-
-
-def test_names_are_no_formulas(data):
-    X, y = data
-    group = {"$\\frac": np.where(X[:, 0] > 0, "<b>$", "_")}
-    display = RateDisplay.from_predictions(y, y, sensitive_features=group)
-    display.figure_.draw_without_rendering()
-    curve = CVaRCurveDisplay.from_losses([0, 1], name="$\\bad{$")
-    curve.figure_.draw_without_rendering()
-    assert curve.ax_.get_legend().get_texts()[0].get_text() == "$\\bad{$"
 
 
 def test_the_frontier_is_drawn_as_it_was_found(mixture):
@@ -155,14 +136,6 @@ def test_the_frontier_is_drawn_as_it_was_found(mixture):
     assert again.line_.get_color() == "k"
     assert "recall >= b" in again.ax_.get_xlabel()
     assert [text.get_text() for text in again.ax_.get_legend().get_texts()] == ["ours"]
-
-
-def test_a_display_can_be_drawn_again_elsewhere():
-    display = CVaRCurveDisplay.from_losses([0.0, 1.0], name="first")
-    figure = matplotlib.figure.Figure()
-    other = display.plot(figure.subplots(), name="second", color="r")
-    assert other.figure_ is figure
-    assert (other.line_.get_label(), other.line_.get_color()) == ("second", "r")
 
 
 def test_intervals_are_for_counts_only():
@@ -197,12 +170,6 @@ def test_wrong_arguments_are_refused(call, text):
         call()
 
 
-def test_displays_are_at_hand():
-    assert cp.CVaRCurveDisplay is cp.displays.CVaRCurveDisplay
-    assert cp.RateDisplay is RateDisplay
-    assert cp.TradeoffDisplay is TradeoffDisplay
-
-
 def test_a_classifier_that_draws_has_a_second_curve_of_what_is_realised():
     X, y = make_classification(300, 5, flip_y=0.3, random_state=0)
     model = cp.AdaLPBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=5, alpha=0.3, random_state=0)
@@ -213,12 +180,3 @@ def test_a_classifier_that_draws_has_a_second_curve_of_what_is_realised():
     assert [line.get_label() for line in display.ax_.lines] == ["ours", "ours, once drawn"]
     voted = cp.AdaLPBoostClassifier(**model.get_params(deep=False) | {"decision": "vote"}).fit(X, y)
     assert CVaRCurveDisplay.from_estimator(voted, X, y).realised is None
-
-
-def test_both_curves_of_a_classifier_that_draws_are_of_weighted_rows():
-    losses, weights = np.array([0.0, 0.4, 1.0, 0.2]), np.array([1.0, 5.0, 1.0, 3.0])
-    display = CVaRCurveDisplay.from_losses(losses, alphas=[0.5, 1.0], sample_weight=weights, realised=True)
-    repeated = CVaRCurveDisplay.from_losses(np.repeat(losses, [1, 5, 1, 3]), alphas=[0.5, 1.0], realised=True)
-    assert display.realised == pytest.approx(repeated.realised)
-    assert display.cvar == pytest.approx(repeated.cvar)
-    assert display.realised[-1] == pytest.approx(display.cvar[-1])  # of all rows both are the mean

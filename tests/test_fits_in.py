@@ -11,7 +11,6 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -122,13 +121,3 @@ def test_every_command_runs_as_a_module(command, monkeypatch, capsys):
         runpy.run_module("counterpoise", run_name="__main__")
     assert ended.value.code == 0
     assert f"counterpoise {command}" in capsys.readouterr().out
-
-
-def test_tables_of_arrow_may_hold_more_columns_in_any_order():
-    arrow = pytest.importorskip("pyarrow", reason="tables of Arrow")
-    pandas = pytest.importorskip("pandas", reason="data frames")
-    X, y = pandas.DataFrame(np.arange(60.0).reshape(20, 3) % 7, columns=["a", "b", "c"]), np.arange(20) % 2
-    model = cp.GoalClassifier(LogisticRegression().fit(X, y), cv="prefit", random_state=0).fit(X, y)
-    table = arrow.table({"id": list(range(20)), **{name: X[name] for name in "cba"}})
-    assert_array_equal(model.predict(table), model.predict(X))
-    assert_allclose(model.predict_proba(table), model.predict_proba(X), rtol=1e-12)  # of sums in another order

@@ -4,7 +4,6 @@ import datetime as dt
 from decimal import Decimal
 from functools import cache
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterpoise as cp
-from counterpoise._base.frames import as_array, stack_frames
+from counterpoise._base.frames import as_array
 from counterpoise.goals import Table
 from counterpoise.learners import HistogramTree, Resampled
 from counterpoise.runs.tables import choose_table
@@ -350,18 +349,6 @@ def test_texts_at_which_lightgbm_ends_the_process_are_refused(way, library):
 
 def kinds_of(frame):
     return frame.schema if hasattr(frame, "schema") else frame.dtypes.to_dict()
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_frames_are_stacked_in_the_types_of_the_first(library):
-    X = data_in(library).frame("score", "age", "job")
-    stacked = stack_frames([X, X, data_in(library).frame("age", "job", "score")])
-    assert nw.from_native(stacked).schema == nw.from_native(X).schema
-    assert_array_equal(as_array(stacked["job"]), JOB * 3)
-    numbers = data_in(library).frame("age", "score")
-    stacked = stack_frames([numbers, [[30, 0.25]]])
-    assert kinds_of(stacked) == kinds_of(numbers)
-    assert (as_array(stacked["age"])[-1], as_array(stacked["score"])[-1]) == (30, 0.25)
 
 
 LABELS = [

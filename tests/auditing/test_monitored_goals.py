@@ -2,7 +2,6 @@
 
 import json
 import math
-from datetime import date
 
 import numpy as np
 import pytest
@@ -250,19 +249,6 @@ def test_classes_are_those_of_the_first_update():
         Monitor("selection_rate <= 0.9").update(["yes"])
 
 
-@pytest.mark.parametrize("classes", [[False, True], [3, 7], [0.5, 1.5], ["no", "yes"]], ids=str)
-def test_labels_of_every_type_are_restored_with_late_labels(classes):
-    labels = np.array(classes)
-    options = {"classes": labels, "pos_label": labels[1], "defer_label": np.str_("ask")}
-    monitor = Monitor("recall >= 0.5", **options)
-    monitor.update(labels[[0, 1, 1]], ids=["a", "b", "c"])
-    again = Monitor.restore(json.loads(json.dumps(monitor.state(), allow_nan=False)))
-    for one in (monitor, again):
-        one.update(None, labels[[1, 1]], ids=["b", "c"])
-    assert again.verdicts == monitor.verdicts
-    assert again.verdicts[0].estimate == 1.0
-
-
 def test_a_state_of_weights_amounts_and_several_rates_is_restored_whole():
     goals = [
         "recall(value=amount) >= 0.2",
@@ -286,18 +272,6 @@ def test_a_state_of_weights_amounts_and_several_rates_is_restored_whole():
         one.update(None, y[:10], ids=np.arange(10))
     assert again.verdicts == monitor.verdicts
     assert again.state() == monitor.state()
-
-
-def test_scalars_of_numpy_and_dates_wait_as_plain_values():
-    values = [np.int64(1), np.float64(2.5), date(2026, 1, 1), None]
-    columns = np.array([*values, "x"], dtype=object)
-    monitor = Monitor("recall(part='2026-01-01') >= 0.5", classes=[0, 1])
-    monitor.update(np.array([np.int64(1)] * 5, dtype=object), ids=list("abcde"), sensitive_features={"part": columns})
-    again = Monitor.restore(json.loads(json.dumps(monitor.state(), allow_nan=False)))
-    for one in (monitor, again):
-        one.update(None, [1] * 5, ids=list("abcde"))
-    assert again.verdicts == monitor.verdicts
-    assert again.verdicts[0].n_rows == 1
 
 
 @pytest.mark.parametrize(

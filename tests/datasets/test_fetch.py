@@ -11,12 +11,11 @@ from urllib.response import addinfourl
 import numpy as np
 import pytest
 import sklearn.datasets
-from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
 import papers.datasets
 from counterpoise.datasets import ChecksumMismatch, DataNotAvailable, fetch
-from counterpoise.datasets.columns import Category, as_category, as_strings, read_columns, read_csv
+from counterpoise.datasets.columns import as_category, as_strings, read_columns
 from counterpoise.datasets.fetch import ADULT_COLUMNS
 from counterpoise.datasets.recipes import RECIPES as LIBRARY_RECIPES
 from counterpoise.persist import write_atomically
@@ -215,31 +214,6 @@ def test_an_openml_table_keeps_names_and_missing_values(openml_calls, cache):
     assert [path.name for path in cache.iterdir()] == ["openml-24.npz"]
 
 
-def test_given_names_are_those_of_the_last_columns(openml_calls, cache):
-    table = fetch.openml(46, ["grams", "mark"])(cache)
-    assert list(table) == ["grams", "mark", "y"]
-    assert openml_calls == [46]
-
-
-def test_too_few_columns_are_refused(openml_calls, cache):
-    with pytest.raises(ValueError, match="OpenML table 46 must have at least 4 columns; got 3"):
-        fetch.openml(46, list("abcd"))(cache)
-    assert openml_calls == [46]
-
-
-@pytest.mark.parametrize("n_bytes", [0, 10, 300])
-def test_a_damaged_table_of_openml_is_named(openml_calls, cache, n_bytes):
-    """Asked for by its data set's name, it would else be said that fetching failed, and of which file nothing."""
-    fetch.openml(44)(cache)
-    path = cache / "openml-44.npz"
-    path.write_bytes(path.read_bytes()[:n_bytes])
-    with pytest.raises(
-        ChecksumMismatch, match=rf"{re.escape(str(path))} is not the OpenML table.*delete it and fetch it again"
-    ):
-        load_dataset("spambase")
-    assert openml_calls == [44]
-
-
 def test_tables_of_openml_become_the_same_data(data_folder, cache, monkeypatch):
     """With scikit-learn's answer rebuilt from the file: letters coded by a list, labels as names."""
     columns = read_columns(data_folder / "mushrooms.parquet")
@@ -274,34 +248,3 @@ def test_covertype_comes_under_its_uci_names(cache, monkeypatch):
 
 
 # Readers and writers
-
-
-def test_csv_columns_are_numbers_or_categories(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("age, sex\n1, F\n\n?, M\n| a remark\n3, ?\n")
-    table = read_csv(path)
-    np.testing.assert_array_equal(table["age"], [1.0, np.nan, 3.0])
-    assert isinstance(table["sex"], Category)
-    assert table["sex"].codes.tolist() == [0, 1, -1]
-
-
-def test_ragged_csv_is_refused(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("1,2\n1\n")
-    with pytest.raises(ValueError, match=r"table.csv must have 2 values in each row; got a row of 1"):
-        read_csv(path, ["a", "b"])
-
-
-def test_sparse_rows_are_csr(data_folder):
-    assert isinstance(load_dataset("w8a", folder=data_folder).X, csr_array)
-
-
-def test_missing_strings_of_a_parquet_file_are_no_words(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    for kind in (pa.string(), pa.dictionary(pa.int32(), pa.string())):
-        column = pa.array(["NA", None, "", "None"]).cast(kind)
-        parquet.write_table(pa.table({"g": column, "x": [1.0, None, 2.0, 3.0]}), tmp_path / "t.parquet")
-        columns = read_columns(tmp_path / "t.parquet")
-        assert as_strings(columns["g"]).tolist() == ["NA", "?", "?", "None"]
-        assert as_strings(columns["x"]).tolist() == ["1.0", "?", "2.0", "3.0"]

@@ -61,19 +61,6 @@ def test_a_torn_or_foreign_image_is_one_sentence(content, tmp_path):
         read_png(path)
 
 
-def with_size(content, width, height):
-    """State another size, with a right checksum."""
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return SIGNATURE + chunk(b"IHDR", header) + content[len(SIGNATURE) + 25 :]
-
-
-def test_a_size_beyond_any_memory_is_refused(tmp_path):
-    path = tmp_path / "batch.png"
-    path.write_bytes(with_size(png_bytes(PIXELS), 2**31 - 1, 2**31 - 1))
-    with pytest.raises(ChecksumMismatch, match=r"batch\.png must be a whole PNG"):
-        read_png(path)
-
-
 @pytest.fixture
 def small(monkeypatch, cache):  # noqa: ARG001 - no data from outside
     """Both data sets with few images and checksums of their own."""
@@ -142,42 +129,11 @@ def test_a_missing_file_of_a_set_is_named(small, tmp_path):
         load_images("cifar10", data_folders(tmp_path))
 
 
-def test_a_short_binary_file_is_refused(small, tmp_path):
-    write_bin(tmp_path, "cifar10", small)
-    path = tmp_path / "data_batch_2.bin"
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ChecksumMismatch, match=rf"data_batch_2.bin must have {N_ROWS * 3073} bytes, .* got"):
-        load_images("cifar10", data_folders(tmp_path))
-
-
 def test_an_altered_pixel_is_found_by_the_published_checksum(small, tmp_path):
     write_bin(tmp_path, "cifar10", small)
     small["test_batch"][3, 100] ^= 1
     write_bin(tmp_path, "cifar10", small)
     with pytest.raises(ChecksumMismatch, match=r"test_batch.bin must have the published md5"):
-        load_images("cifar10", data_folders(tmp_path))
-
-
-def test_labels_of_another_order_are_found_by_the_published_checksum(small, tmp_path):
-    write_png(tmp_path, small)
-    labels = json.loads((tmp_path / "test_lables.json").read_text())
-    (tmp_path / "test_lables.json").write_text(json.dumps([(label + 1) % 10 for label in labels]))
-    with pytest.raises(ChecksumMismatch, match=r"test_batch.png must have the published md5"):
-        load_images("cifar10", data_folders(tmp_path))
-
-
-@pytest.mark.parametrize("text", ["[1, 2", "[1, 2]", '["a"]', "[[1], [2, 3]]", str([10] * N_ROWS), str([0.5] * N_ROWS)])
-def test_labels_that_are_none_are_refused(text, small, tmp_path):
-    write_png(tmp_path, small)
-    (tmp_path / "test_lables.json").write_text(text)
-    with pytest.raises(ChecksumMismatch, match=rf"test_lables.json must hold {N_ROWS} labels from 0 to 9"):
-        load_images("cifar10", data_folders(tmp_path))
-
-
-def test_a_png_of_another_size_is_refused(small, tmp_path):
-    write_png(tmp_path, small)
-    (tmp_path / "data_batch_1.png").write_bytes(png_bytes(PIXELS))
-    with pytest.raises(ChecksumMismatch, match=rf"must have {N_ROWS} rows of 1024 pixels, .* got 4 of 5"):
         load_images("cifar10", data_folders(tmp_path))
 
 

@@ -4,14 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import GoalClassifier, MixtureClassifier
 from counterpoise.distributed import DaskGoalClassifier, DaskMixtureClassifier
 from counterpoise.goals import InfeasibleGoals
-from counterpoise.learners import HistogramTree, Resampled
+from counterpoise.learners import HistogramTree
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -127,52 +124,6 @@ def test_what_is_chosen_of_models_that_exist_is_that_of_one_machine(kind, own, s
     assert model.check_goals()[0].holds
     local = model.to_local()
     assert local.predict(FEATURES, sensitive_features=FRAME[["sex"]]).shape == (N_ROWS,)
-
-
-@pytest.mark.usefixtures("client")
-def test_learners_without_weights_get_rows_drawn_by_them_and_seeds_those_that_have_none():
-    frame = dd.from_pandas(FRAME.assign(weight=1.0 + (FRAME.sex == "F")), npartitions=2)
-    model = DaskGoalClassifier([KNeighborsClassifier(), DecisionTreeClassifier(max_depth=2)], cv=2, random_state=0)
-    near, tree = model.fit(frame, "label", "weight", sensitive_features=["sex"]).estimators_
-    assert isinstance(near, Resampled)
-    assert near.random_state == tree.random_state is not None
-
-
-@pytest.mark.usefixtures("client")
-def test_models_are_trained_on_the_rows_that_rules_are_not_chosen_on():
-    """A tree without limits knows the rows it was trained on by heart, and no others."""
-    model = DaskGoalClassifier(DecisionTreeClassifier(random_state=0), cv=4, random_state=0)
-    model.fit(dd.from_pandas(FRAME, npartitions=5), "label", sensitive_features=["sex"])
-    (tree,) = model.estimators_
-    assert tree.tree_.n_node_samples[0] == N_ROWS * 3 // 4
-    assert model.value_ > 0.15
-
-
-@pytest.mark.usefixtures("client")
-def test_goals_are_met_by_rules_of_a_model_of_one_machine_trained_on_other_rows():
-    frame = dd.from_pandas(FRAME, npartitions=5)
-    settings = {"goals": [PARITY], "by": "sex", "cv": 4, "random_state": 0}
-    model = DaskGoalClassifier(LogisticRegression(), **settings).fit(frame, "label", sensitive_features=["sex"])
-    assert model.check_goals()[0].holds
-    prefit = DaskGoalClassifier(model.estimators_, **(settings | {"cv": "prefit"}))
-    prefit.fit(frame, "label", sensitive_features=["sex"])
-    twin = GoalClassifier(model.estimators_, **(settings | {"cv": "prefit"}))
-    twin.fit(FEATURES, FRAME.label, sensitive_features=FRAME[["sex"]])
-    np.testing.assert_allclose(prefit.value_, twin.value_, atol=2e-4)
-    said = prefit.predict(FEATURES, sensitive_features=FRAME[["sex"]])
-    assert set(said) <= {"yes", "no"}
-
-
-@pytest.mark.usefixtures("client")
-def test_features_are_those_that_are_named_or_that_models_were_trained_on():
-    frame = dd.from_pandas(FRAME.assign(person=np.arange(N_ROWS)), npartitions=3)
-    trained = DaskGoalClassifier(LogisticRegression()).fit(frame, "label", features=["b", "a"])
-    assert trained.feature_names_in_.tolist() == ["b", "a"]
-    scorer = LogisticRegression().fit(FRAME[["c", "a"]], FRAME.label)
-    mixed = DaskGoalClassifier([scorer], cv="prefit", decision="sticky", alpha=0.1, random_state=0).fit(
-        frame, "label", sensitive_features="sex"
-    )
-    assert mixed.feature_names_in_.tolist() == ["c", "a"]
 
 
 @pytest.mark.usefixtures("client")

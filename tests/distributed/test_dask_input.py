@@ -1,16 +1,13 @@
 """What Dask collections may look like: odd ones work, or are refused with a sentence."""
 
-import copy
-
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 
-from counterpoise import Deferral, GoalClassifier, load, save
+from counterpoise import load, save
 from counterpoise.distributed import DaskGoalClassifier, DaskMixtureClassifier
 from counterpoise.learners import Stump
-from counterpoise.persist import UnreadableModel
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -35,16 +32,6 @@ def client():
         yield client
 
 
-def test_clones_keep_fitted_models_and_copies_have_parameters_of_their_own():
-    fitted = Stump().fit(FRAME[["a", "b"]], FRAME.label)
-    assert clone(DaskMixtureClassifier([fitted])).estimators[0] is fitted
-    model = DaskGoalClassifier(fitted, cv="prefit")
-    assert clone(model).estimator is fitted
-    assert repr(model) == "DaskGoalClassifier(cv='prefit', estimator=Stump())"
-    copy.copy(model).set_params(cv=3)
-    assert model.cv == "prefit"
-
-
 def _frame(*parts):
     return dd.from_delayed([delayed(part) for part in parts], meta=parts[0].iloc[:0], verify_meta=False)
 
@@ -65,14 +52,6 @@ def test_saved_models_decide_the_same(model, tmp_path):
     assert type(loaded) is type(model)
     rows = FRAME[["a", "b"]]
     assert loaded.predict(rows).tolist() == fitted.predict(rows).tolist()
-
-
-def test_a_file_with_another_estimator_inside_is_refused(tmp_path):
-    rows, model = FRAME[["a", "b"]], DaskMixtureClassifier([])
-    model.local = GoalClassifier(Stump().fit(rows, FRAME.label), cv="prefit").fit(rows, FRAME.label)
-    save(model, tmp_path / "model.cp")
-    with pytest.raises(UnreadableModel, match="it must hold a MixtureClassifier, and holds a GoalClassifier"):
-        load(tmp_path / "model.cp")
 
 
 @pytest.mark.slow
@@ -135,21 +114,6 @@ def test_rows_that_no_fit_takes_are_refused(change, message):
 
 
 @pytest.mark.usefixtures("client")
-def test_labels_of_two_types_are_refused():
-    with pytest.raises(ValueError, match="y must hold labels of one type in all partitions"):
-        _fitted(_frame(FRAME[:60], FRAME[60:].assign(label=1)))
-
-
-@pytest.mark.usefixtures("client")
-def test_columns_in_another_order_and_numbers_of_another_type_do_not_matter():
-    whole = _fitted(dd.from_pandas(FRAME.assign(b=FRAME.b.round()), npartitions=1))
-    other = FRAME[60:].assign(b=FRAME.b.round().astype(int))[["label", "b", "sex", "a"]]
-    odd = _fitted(_frame(FRAME[:60].assign(b=FRAME.b.round()), other))
-    assert odd.mixture_.tolist() == whole.mixture_.tolist()
-    assert odd.feature_names_in_.tolist() == ["a", "b"]
-
-
-@pytest.mark.usefixtures("client")
 def test_paths_without_parquet_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"or the path of Parquet files; there is no .*nothing\.parquet"):
         _fitted(tmp_path / "nothing.parquet")
@@ -165,66 +129,3 @@ def test_data_in_memory_and_rows_in_no_partition_are_refused():
         MODEL.fit(FRAME, "label")
     with pytest.raises(ValueError, match="no rows in any partition"):
         _fitted(_frame(FRAME[:0], FRAME[:0]))
-
-
-@pytest.mark.slow
-def test_many_values_of_a_column_that_goals_see_are_refused():
-    n_rows = 100_500
-    frame = pd.DataFrame({"a": np.arange(n_rows) % 7, "sex": np.arange(n_rows)})
-    frame["label"] = np.where(frame.a % 2, "yes", "no")
-    with pytest.raises(ValueError, match="divide the rows into 100500 different groups, more than 100000"):
-        _fitted(dd.from_pandas(frame, npartitions=2))
-
-
-def test_of_models_that_exist_too_few_are_refused():
-    with pytest.raises(ValueError, match="estimators"):
-        DaskMixtureClassifier([]).fit(dd.from_pandas(FRAME, npartitions=2), "label", sensitive_features="sex")
-
-
-class Trained(ClassifierMixin, BaseEstimator):
-    """A classifier whose training, and whose answers, are counted."""
-
-    n_calls = 0
-
-    def fit(self, X, y, sample_weight=None):  # noqa: ARG002 - as scikit-learn calls it
-        Trained.n_calls += 1
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict_proba(self, X):
-        Trained.n_calls += 1
-        return np.tile([0.5, 0.5], (len(X), 1))
-
-    def predict(self, X):
-        Trained.n_calls += 1
-        return np.full(len(X), self.classes_[0])
-
-
-BAD = [
-    ({"goals": ["recall(sx=F) >= 0.5"]}, "Did you mean 'sex'"),
-    ({"goals": ["recall(sex=X) >= 0.5"]}, "Unknown value 'X'"),
-    ({"goals": ["recall(trian) >= 0.5"]}, "Did you mean 'train'"),
-    ({"goals": ["churn <= 0.1"]}, "needs the deployed model's predictions"),
-    ({"goals": ["defer_rate <= 0.1"]}, "set deferral"),
-    ({"goals": ["recall >= 0.99 with confidence 0.9999"]}, "too few rows"),
-    ({"objective": "false_positive_rate(sx=F)"}, "Did you mean 'sex'"),
-    ({"objective": 'WorstGroup("sx")'}, "Did you mean 'sex'"),
-    ({"pos_label": "maybe"}, "pos_label must be one of the classes"),
-]
-OF_RULES = [({"by": "sx"}, "Did you mean 'sex'"), ({"deferral": Deferral(0.2)}, "is not supported over Dask")]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("client")
-@pytest.mark.parametrize("kind", ["goals", "mixture"])
-def test_what_the_rows_cannot_answer_is_refused_before_a_model_is_trained_or_asked(kind):
-    fitted = Trained().fit(FRAME[["a", "b"]], FRAME.label)
-    for params, match in BAD + OF_RULES:
-        if kind == "goals":
-            model = DaskGoalClassifier(Trained(), cv=2, **params)
-        else:
-            model = DaskGoalClassifier([fitted], cv="prefit", decision="sticky", **params)
-        Trained.n_calls = 0
-        with pytest.raises(ValueError, match=match):
-            model.fit(dd.from_pandas(FRAME, npartitions=2), "label", sensitive_features=["sex"])
-        assert Trained.n_calls == 0

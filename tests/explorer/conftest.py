@@ -2,10 +2,8 @@
 
 import pytest
 
-from counterpoise.explorer import session
-
 
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch):
     """Let first answers take their time: a busy machine would answer with the last rule."""
-    monkeypatch.setattr(session, "_FIRST_SECONDS", 600.0)
+    monkeypatch.setattr("counterpoise.explorer.session._FIRST_SECONDS", 600.0)

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from counterpoise.explorer import Session
-from counterpoise.explorer.conversation import Conversation
-from counterpoise.explorer.of_run import RunExporter, read_run
 from counterpoise.runs import fit_run, open_run
+from tests.explorer.inside import Conversation, RunExporter, read_run
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 GOALS = """

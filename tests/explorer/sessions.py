@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import Deferral, GoalClassifier, MixtureClassifier
 from counterpoise.explorer import session_of_model
-from counterpoise.explorer.pages import page_of
+from tests.explorer.inside import page_of
 
 GOALS = [
     "positive_rate(sex=F) >= 0.8 * positive_rate(sex=M)",

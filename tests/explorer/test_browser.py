@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -16,9 +15,9 @@ pytest.importorskip("websockets", reason="the server needs websockets")
 api = pytest.importorskip("playwright.sync_api", reason="needs playwright, which drives the browser")
 from counterpoise import load  # noqa: E402
 from counterpoise.explorer import session_of_model  # noqa: E402
-from counterpoise.explorer.conversation import Conversation, asset  # noqa: E402
+from tests.explorer.inside import Conversation  # noqa: E402
 from tests.explorer.served import HOSTILE, WITH_MARGINS, make_run, served, serving  # noqa: E402
-from tests.explorer.sessions import SEX, TEST, X, Y, fitted, pool_as_file, session  # noqa: E402
+from tests.explorer.sessions import SEX, TEST, X, Y, fitted, pool_as_file  # noqa: E402
 
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -30,21 +29,6 @@ try:
     from axe_playwright_python.sync_playwright import Axe
 except ModuleNotFoundError:
     Axe = None
-MOUNT = """async () => {
-  const widget = (await import("http://notebook.test/widget.js")).default;
-  const heard = [];
-  window.kept = { state: "" };
-  document.addEventListener("keydown", (event) => event.preventDefault()); // as JupyterLab does with arrows
-  const model = {
-    on: (name, hear) => { if (name === "msg:custom") heard.push(hear); },
-    get: (name) => window.kept[name], set: (name, value) => { window.kept[name] = value; }, save_changes: () => {},
-    send: async ({ text }) => {
-      const reply = await window.kernel(text);
-      heard.forEach((hear) => hear({ text: reply }));
-    },
-  };
-  widget.render({ model, el: document.getElementById("cell") });
-}"""
 _LONG = 60_000  # milliseconds: the machine may be busy
 
 
@@ -128,14 +112,6 @@ def outdated(page):
     assert set(words) <= {"from the last setting that could be met", ""}
     assert words.count("") <= 1  # what is pinned
     api.expect(page.get_by_role("button", name="Pin", exact=True)).to_be_disabled()
-
-
-def linked(page, address, state):
-    """Open a page with a text after its #, and return what the page says about it."""
-    page.goto("about:blank")
-    page.goto(f"{address}#{quote(state if isinstance(state, str) else json.dumps(state), safe='%')}")
-    settled(page)
-    return page.locator("header [role=alert]").inner_text()
 
 
 def bound_of(page, text):
@@ -252,15 +228,6 @@ def test_margins_are_kept_while_a_bound_moves_and_new_when_it_rests(server_with_
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_model_that_draws_has_no_margins_and_the_page_says_why(server, page):
-    opened(page, server.address)
-    detailed(page)
-    api.expect(page.get_by_role("checkbox", name="Confidence that all goals hold on new rows")).to_be_disabled()
-    api.expect(page.get_by_text("Margins are for one rule, and this model mixes rules.")).to_be_visible()
-    said = linked(page, server.address, {"setting": {"alpha": 0.5, "confidence": 0.9, "goals": []}})
-    assert "confidence must be null: Margins are for one rule" in said
-
-
 def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):
     opened(page, server.address)
     page.get_by_text("Add a goal").click()
@@ -326,21 +293,6 @@ def test_the_first_screen_counts_people_and_says_what_changes(page):
         api.expect(changes).to_contain_text(f"Against the model as fitted: {more} more decided “1”")
 
 
-def test_each_goal_of_a_conflict_has_a_button_that_sets_its_bound(server_with_margins, page):
-    opened(page, server_with_margins.address)
-    conflict = page.get_by_role("alert", name="Conflict")
-    for name in ("recall", "positive_rate"):
-        for goal, wanted in (("recall", "0.95"), ("positive_rate", "0.3")):
-            bound_of(page, goal).fill(wanted)
-            bound_of(page, goal).press("Enter")
-        button = conflict.get_by_role("button", name=re.compile(f"^Use {name} [<>]="))
-        button.click(timeout=_LONG)
-        api.expect(conflict).to_be_empty(timeout=_LONG)
-        settled(page)
-        bounds = [goal["bound"] for goal in state(page)["setting"]["goals"]]
-        assert [bounds[0] < 0.95, bounds[1] > 0.3] == [name == "recall", name == "positive_rate"]
-
-
 def violations(page):
     """Return what axe finds on a page, in one line each."""
     found = Axe().run(page).response["violations"]
@@ -376,51 +328,6 @@ def test_axe_finds_nothing_on_any_screen(server, file, browser, scheme):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert violations(page) == []
         context.close()
-
-
-def test_a_link_that_cannot_be_answered_shows_the_start_and_says_why(server, page):
-    said = linked(page, server.address, {"setting": {"alpha": 0.5, "goals": [{"text": "recal(train) >= 0.6"}]}})
-    assert "was refused: Unknown metric 'recal'" in said
-    assert said.endswith("The page shows the model's own setting.")
-    assert page.locator(".goals > li").count() == 2
-    goal = {"text": "recall >= 0.61", "left": "accuracy"}  # its bound is that of the text
-    assert linked(page, server.address, {"setting": {"alpha": 0.5, "goals": [goal]}}) == ""
-    assert bound_of(page, "recall >= 0.61").input_value() == "0.61"
-
-
-def test_the_widget_is_mounted_in_a_notebook_page(page):
-    """A page that has what a notebook gives a widget: an element, and a model that sends and keeps values."""
-    conversation = Conversation(session("score"))
-    page.expose_function("kernel", lambda text: conversation.hello if text == "hello" else conversation.reply(text))
-    page.route(
-        "http://notebook.test/", lambda route: route.fulfill(body="<div id=cell></div>", content_type="text/html")
-    )
-    page.route(
-        "http://notebook.test/widget.js",
-        lambda route: route.fulfill(body=asset("explorer.js"), content_type="text/javascript"),
-    )
-    page.goto("http://notebook.test/")
-    page.add_style_tag(content=asset("explorer.css").decode())
-    page.evaluate(MOUNT)
-    settled(page)
-    recall = bound_of(page, "recall")
-    recall.fill("7")
-    recall.press("Enter")
-    said = page.locator(".goals [role=alert]").filter(visible=True)
-    api.expect(said).to_have_text("Enter a number from 0 to 1; got 7. The value is still 0.7.")
-    assert recall.input_value() == "0.7"
-    recall.fill("0.75")
-    recall.press("Enter")
-    api.expect(said).to_have_count(0)
-    settled(page)
-    slider = page.get_by_role("slider", name="Bound of recall")
-    for _ in range(3):
-        slider.press("ArrowRight")
-    api.expect(recall).to_have_value("0.753")
-    page.get_by_role("button", name="Undo").click()
-    settled(page)
-    kept = json.loads(page.evaluate("window.kept.state"))
-    assert [goal["bound"] for goal in kept["setting"]["goals"] if goal["text"].startswith("recall")] == [0.75]
 
 
 @pytest.fixture(scope="module")
@@ -474,31 +381,3 @@ def test_a_static_file_shows_answers_of_its_own_settings_alone(page, file):
     assert [goal["on"] for goal in goals] == [False, True]
     assert goals[1]["bound"] == 0.3
     api.expect(page.get_by_text("which was reset")).to_contain_text("false_positive_rate <= ")
-
-
-GOAL = {"text": "recall >= 0.7", "bound": 0.7, "on": True}
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ("%", "cannot be read"),
-        ("[]", "holds no setting"),
-        ({"setting": {"alpha": "<b>", "goals": []}}, 'at most 1; got "<b>".'),
-        ({"setting": {"alpha": 0.6, "goals": [None]}}, "each goal must be an object with a text; got null."),
-        ({"setting": {"alpha": 0.6, "goals": [GOAL | {"bound": "<b>"}]}}, "the bound of a goal must be a number"),
-        ({"setting": {"alpha": 0.6, "goals": [GOAL | {"on": 1}]}}, "on must be true or false; got 1."),
-        ({"setting": {"alpha": 0.6, "goals": [GOAL] * 60}}, "goals must be a list of at most 20; got 60."),
-        ({"setting": {"alpha": 0.6, "budget": -3, "goals": []}}, "budget must be from 0 to 1, or null; got -3."),
-        ({"setting": {"alpha": 0.6, "by": "x", "goals": []}}, "by must list at most 3 of no columns"),
-        ({"setting": {"alpha": 0.6, "goals": [GOAL]}}, "no result for the setting in the address"),
-        ({"alpha": 0.6, "goals": "x"}, "has the parts setting, axes and pins; got alpha, goals."),
-        ({"axes": "q"}, "axes must be an object of texts"),
-        ({"pins": {"a": 1}}, "pins must be a list of at most 3"),
-        ({"pins": [{"alpha": 0.123}]}, "has no result, so the page leaves it out"),
-    ],
-)
-def test_what_is_wrong_with_a_link_is_said_and_the_start_is_shown(page, file, asked, said):
-    assert said in linked(page, file, asked)
-    assert page.get_by_label("Tail, as a number").input_value() == "0.6"
-    assert page.locator(".goals > li").count() == 2

@@ -1,13 +1,14 @@
 """The page offers columns of amounts, answers goals on them, and hides those that rest on few rows."""
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from counterpoise import GoalClassifier
 from counterpoise.explorer import Setting, session_of_model
-from counterpoise.explorer.conversation import describe
-from counterpoise.explorer.views import show_view
+from tests.explorer.inside import Conversation, show_view
 
 N = 900
 RNG = np.random.default_rng(0)
@@ -35,10 +36,10 @@ def own():
 
 
 def test_the_picker_lists_columns_of_amounts_and_sums(own):
-    words = describe(own)["datasets"][0]
+    words = json.loads(Conversation(own).hello)["datasets"][0]
     assert words["amounts"] == ["amount", "one"]
     assert words["profits"] == ["profit"]
-    assert {"cost", "total"} <= {metric["name"] for metric in describe(own)["metrics"]}
+    assert {"cost", "total"} <= {metric["name"] for metric in json.loads(Conversation(own).hello)["metrics"]}
     assert "sex" in words["columns"]
     assert not {"amount", "profit", "name"} & set(words["columns"])
 

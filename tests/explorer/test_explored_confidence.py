@@ -2,24 +2,14 @@
 
 import json
 import re
-import threading
-import tomllib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from counterpoise import GoalClassifier, Proof
-from counterpoise.explorer import Setting, session_of_model, solving
-from counterpoise.explorer.conversation import Client, Conversation, Exporter, SolveWorkers
-from counterpoise.explorer.of_run import RunExporter, read_run
-from counterpoise.explorer.pages import page_of
-from counterpoise.explorer.session import Session
-from counterpoise.explorer.views import VIEWS, show_view
-from counterpoise.runs import open_run
-from counterpoise.runs.decisions import final_estimator
-from counterpoise.runs.goals_file import read_goals_file
-from tests.explorer.served import WITH_MARGINS, make_run
+from counterpoise.explorer import session_of_model
+from tests.explorer.inside import Conversation, Exporter, show_view
 from tests.explorer.sessions import CHOSEN, SEX, TEST, X, Y, fitted, session
 
 GOALS = ["recall >= 0.6", "false_positive_rate <= 0.4"]
@@ -116,32 +106,6 @@ def test_a_goal_that_holds_by_far_keeps_no_more_than_its_margin():
     assert loose["cost"] == ""
 
 
-def test_margins_are_computed_once_for_all_confidences(monkeypatch):
-    own, calls = session_with(), []
-
-    def counted(*args):
-        calls.append(args)
-        return follow(*args)
-
-    follow = solving.follow_cuts
-    monkeypatch.setattr(solving, "follow_cuts", counted)
-    setting = moved(own, 0.65)
-    exact = own.answer(setting, exact=True)
-    assert len(calls) == 1
-    values = []
-    for confidence in (0.5, 0.7, 0.95):
-        answer = own.answer(replace(setting, confidence=confidence))  # as while the slider moves
-        assert not answer["margins"]["is_kept"]
-        assert own.answer(replace(setting, confidence=confidence), exact=True) == answer
-        values.append(answer["value"])
-    assert values[0] <= exact["value"] + 1e-9
-    assert values == sorted(values)
-    list(own.answer_in_steps(setting))
-    for view in VIEWS:
-        show_view(own, setting, view)
-    assert len(calls) == 1
-
-
 def test_where_a_confidence_is_not_reached_a_sentence_says_what_limits_it():
     own = session_with()
     tightest = show_view(own, own.start, "ranges")["ranges"][0]["tightest"]
@@ -202,42 +166,6 @@ def test_a_request_that_cannot_be_read_is_refused_in_a_sentence(change, message)
     assert message in refused["message"]
 
 
-def test_a_drag_is_answered_while_margins_are_computed_and_they_never_overwrite_it(monkeypatch):
-    own = session_with()
-    started, may_end, answered, replies = threading.Event(), threading.Event(), threading.Event(), []
-    follow = solving.follow_cuts
-
-    def slow(*args):
-        started.set()
-        assert may_end.wait(60)
-        return follow(*args)
-
-    def send(text):
-        replies.append(json.loads(text))
-        answered.set()
-
-    monkeypatch.setattr(solving, "follow_cuts", slow)
-    workers = SolveWorkers.start()
-    client = Client(Conversation(own), workers, send)
-
-    def ask(seq, setting, *, exact):
-        client.hear(json.dumps({"type": "set", "seq": seq, "setting": setting.as_words(), "exact": exact}))
-
-    ask(1, moved(own, 0.65), exact=True)
-    assert started.wait(60)
-    ask(2, moved(own, 0.66), exact=False)
-    assert answered.wait(60)
-    assert [one["seq"] for one in replies] == [2]
-    may_end.set()
-    answered.clear()
-    ask(3, moved(own, 0.65), exact=True)  # whose margins were being computed
-    assert answered.wait(60)
-    for worker in workers:
-        worker.close()
-    assert [one["seq"] for one in replies] == [2, 3]
-    assert not replies[1]["margins"]["is_kept"]
-
-
 def test_a_page_says_that_what_is_moved_is_not_proven():
     own = session_with(Proof(0.8), goals=["recall >= 0.4", "false_positive_rate <= 0.6"])
     assert own.start.confidence == 0.8
@@ -248,41 +176,3 @@ def test_a_page_says_that_what_is_moved_is_not_proven():
     assert price.startswith("The rule of this model is proven by exact tests.") == proof.is_proven
     exported = Exporter(own).model(moved(own, 0.5))
     assert (exported.confidence, exported.proof_) == (0.8, None)
-
-
-@pytest.mark.slow
-def test_a_file_has_margins_of_the_confidence_of_the_model():
-    page = page_of(session_with(goals=GOALS[:1]))
-    assert '"confidence":0.9' in page
-    assert "Margins cost " in page
-
-
-@pytest.mark.slow
-def test_a_goals_file_and_a_report_carry_the_confidence(tmp_path):
-    own = session_with()
-    for confidence, word in ((0.8, 0.8), (None, "none")):
-        text = Exporter(own).goals_file(replace(own.start, confidence=confidence))["text"]
-        assert tomllib.loads(text)["confidence"] == word
-    run = read_run(open_run(make_run(tmp_path, WITH_MARGINS)))
-    own = Session(run.parts)
-    exporter = RunExporter(own, run, tmp_path / "out")
-    assert [str(goal) for goal in own.start.active] == ["recall >= 0.6", "positive_rate <= 0.6"]
-    setting = moved(own, 0.7)
-    for confidence, word in ((0.9, 0.9), (0.8, 0.8), (None, "none")):
-        (tmp_path / "moved.toml").write_text(exporter.export("goals", replace(setting, confidence=confidence))["text"])
-        read = read_goals_file(tmp_path / "moved.toml")
-        assert (read.confidence, [one.goal for one in read.goals]) == (word, ["recall >= 0.7", "positive_rate <= 0.6"])
-    report = tmp_path / exporter.export("report", replace(setting, confidence=0.8))["path"]
-    written = open_run(report.parent)
-    assert written.settings.confidence == 0.8
-    model = final_estimator(written.model())
-    answer = own.answer(replace(setting, confidence=0.8), exact=True)
-    assert model.value_ == pytest.approx(answer["value"], abs=1e-6)
-    assert [one.value for one in model.margins_] == pytest.approx([one["value"] for one in answer["margins"]["goals"]])
-
-
-def test_a_setting_keeps_its_confidence_as_text():
-    setting = Setting.read('{"alpha": 1.0, "confidence": 0.8}')
-    assert setting.confidence == 0.8
-    assert Setting.read(setting.to_json()) == setting
-    assert Setting.read("{}").confidence is None

@@ -2,7 +2,6 @@
 
 import shutil
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +9,8 @@ import pytest
 
 from counterpoise import load
 from counterpoise.explorer import Session, Setting
-from counterpoise.explorer.conversation import Exporter
-from counterpoise.explorer.of_run import RunExporter, read_run
-from counterpoise.explorer.setting import SettingGoal
-from counterpoise.explorer.views import show_view
-from counterpoise.goals import parse_goal
-from counterpoise.runs import RunFolderError, audit_run, fit_run, open_run, read_goals_file, rebalance_run
-from counterpoise.runs.decisions import final_estimator
-from counterpoise.runs.results import MIXTURE, TEST
-from counterpoise.runs.use import own_data
+from counterpoise.runs import RunFolderError, audit_run, fit_run, open_run, read_goals_file
+from tests.explorer.inside import Exporter, RunExporter, final_estimator, own_data, read_run, show_view
 from tests.explorer.sessions import session
 
 GOALS = """# what the bank asks
@@ -70,7 +62,7 @@ def moved(session, place=0, by=0.05, **changes):
 
 
 def predicted(model, folder):
-    part = own_data(open_run(folder / "run")).splits[TEST]
+    part = own_data(open_run(folder / "run")).splits["test"]
     return model.predict(part.X)
 
 
@@ -78,7 +70,7 @@ def test_what_a_page_opens_with_is_the_model_of_the_run_as_its_report_tells_it(f
     session, _ = explored(folder)
     told = session.answer(session.start, exact=True)
     run = open_run(folder / "run")
-    (error,) = run.results().where(method=MIXTURE, quantity="error", split=TEST).rows
+    (error,) = run.results().where(method="mixture", quantity="error", split="test").rows
     assert told["losses"]["held_out"]["mean"] == pytest.approx(error.value, abs=1e-6)
     exact = show_view(session, session.start, "verdicts")["verdicts"]
     for verdict, audit in zip(exact, audit_run(run).audit, strict=True):
@@ -144,20 +136,6 @@ def test_a_goals_file_has_the_bounds_that_were_moved_and_leaves_margins_to_the_f
     assert (second.confidence, third.confidence) == (0.9, None)
 
 
-def test_two_servers_never_write_to_one_place(folder, tmp_path):
-    pairs = [explored(folder, tmp_path / "both") for _ in range(2)]
-    alphas = [0.9, 0.5]
-
-    def export(number):
-        session, exporter = pairs[number % 2]
-        return exporter.export("model", Setting.of(session.start.as_words() | {"alpha": alphas[number % 2]}))["path"]
-
-    with ThreadPoolExecutor(2) as pool:
-        paths = list(pool.map(export, range(6)))
-    assert len(set(paths)) == 6
-    assert [final_estimator(load(path)).alpha_ for path in paths] == 3 * alphas
-
-
 def test_what_cannot_be_exported_is_said_in_a_sentence_and_leaves_nothing(folder, tmp_path):
     for name in ("run", "people.csv"):
         copied = shutil.copytree if (folder / name).is_dir() else shutil.copy
@@ -175,18 +153,8 @@ def test_what_cannot_be_exported_is_said_in_a_sentence_and_leaves_nothing(folder
         exporter.export("model", moved(session, 0, by=0.99 - session.start.goals[0].goal.bound))
 
 
-@pytest.mark.slow
-def test_a_run_that_was_rebalanced_has_the_goals_file_that_asks_for_it(folder, tmp_path):
-    goals = ["recall >= 0.65"]
-    run = rebalance_run(open_run(folder / "run"), alpha=0.5, goals=goals, output=tmp_path / "tail")
-    read = read_goals_file(run.folder / "goals.toml")
-    assert (read.alpha, [one.goal for one in read.goals], read.seed) == (0.5, goals, 3)
-    data = run.settings.data.model_copy(update={"files": [str(folder / "people.csv")]})
-    assert read == run.settings.model_copy(update={"output": None, "data": data})
-
-
 def test_outside_a_run_a_goals_file_has_all_that_a_setting_asks_for():
-    asked = Setting(0.5, 0.1, (SettingGoal(parse_goal("recall >= 0.7")),), ("sex",), 0.2)
+    asked = Setting.of({"alpha": 0.5, "budget": 0.1, "goals": [{"text": "recall >= 0.7"}], "by": ["sex"], "defer": 0.2})
     words = tomllib.loads(Exporter(session()).goals_file(asked)["text"])
     parameters = {"budget": 0.1, "by": ["sex"], "deferral": {"cost": 0.2}, "decision": "sticky"}
     assert words == {"alpha": 0.5, "goals": [{"goal": "recall >= 0.7"}], "method": {"parameters": parameters}}

@@ -1,14 +1,9 @@
 """First answers, and searches that a newer setting cancels."""
 
-import threading
 from dataclasses import replace
 
 import pytest
 
-from counterpoise._base import budget
-from counterpoise._base.budget import check_budget
-from counterpoise.explorer import session as sessions
-from counterpoise.explorer.conversation import Worker
 from tests.explorer.sessions import session
 
 
@@ -25,7 +20,7 @@ def test_a_search_that_takes_long_is_answered_by_the_last_rule_and_then_exactly(
     asked = session(kind)
     last, other = asked.answer(asked.start), moved(asked.start, 0.72)
     assert not last["is_last"]
-    monkeypatch.setattr(sessions, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("counterpoise.explorer.session._FIRST_SECONDS", 0.0)
     first = asked.answer(other)
     assert first["is_last"]
     assert first["setting"] == other.as_words()
@@ -42,41 +37,14 @@ def test_a_last_rule_says_which_of_more_goals_it_misses(monkeypatch):
     asked = session()
     fewer = replace(asked.start, goals=tuple(one._replace(on=False) for one in asked.start.goals))
     asked.answer(fewer)
-    monkeypatch.setattr(sessions, "_FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("counterpoise.explorer.session._FIRST_SECONDS", 0.0)
     goals = asked.answer(moved(asked.start, 0.99))["goals"]
     assert [goal["price"] for goal in goals] == [None] * len(goals)
     assert not goals[1]["choice"]["holds"]
 
 
-def test_a_cancelled_search_ends_in_the_middle_of_a_step():
-    worker, has_begun, replies = Worker(), threading.Event(), []
-
-    def endless():
-        has_begun.set()
-        while True:
-            check_budget()
-        yield "never"
-
-    def next_one():
-        yield "next"
-
-    has_ended = threading.Event()
-
-    def send(text):
-        replies.append(text)
-        has_ended.set()
-
-    job = worker.submit(endless(), send, urgent=True)
-    assert has_begun.wait(60)
-    job.cancel()
-    worker.submit(next_one(), send, urgent=True)
-    assert has_ended.wait(60)
-    worker.close()
-    assert replies == ["next"]
-
-
 def test_a_conflict_without_time_for_its_bounds_names_its_goals(monkeypatch):
-    monkeypatch.setattr(budget, "ADVICE_SECONDS", -1e9)
+    monkeypatch.setattr("counterpoise._base.budget.ADVICE_SECONDS", -1e9)
     asked = session()
     answer = asked.conflict(moved(asked.start, 0.999))
     assert answer["kind"] == "infeasible"

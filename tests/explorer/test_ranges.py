@@ -3,7 +3,7 @@
 import pytest
 
 from counterpoise.explorer import Setting
-from counterpoise.explorer.views import show_view
+from tests.explorer.inside import show_view
 from tests.explorer.sessions import session
 
 _ALIKE = "max_difference(positive_rate, by=sex) <= {}"
@@ -33,16 +33,3 @@ def test_where_a_range_ends_depends_on_the_other_goals_alone(kind):
     assert len(set(ends)) == 1, ends
     assert own.answer(goals(ends[0]), exact=True)["kind"] == "answer"
     assert own.answer(goals(ends[0] + 1e-4), exact=True)["kind"] == "unmet"
-
-
-@pytest.mark.slow
-def test_a_bound_that_is_met_lies_inside_of_its_range():
-    """Of ratios too, whose end is searched for."""
-    own = session()
-    for precision in (0.6, 0.75, 0.85, 0.9):
-        setting = asked(["recall >= 0.6", f"precision >= {precision}", _ALIKE.format(0.4)])
-        if own.answer(setting, exact=True)["kind"] != "answer":
-            continue
-        for one, found in zip(setting.goals, show_view(own, setting, "ranges")["ranges"], strict=True):
-            inside = one.goal.bound - found["tightest"]
-            assert (inside if one.goal.sense == "<=" else -inside) >= -1e-6, (str(one.goal), found)

@@ -5,8 +5,6 @@ import logging
 import urllib.error
 import urllib.request
 from contextlib import ExitStack, suppress
-from pathlib import Path
-from socket import create_connection
 
 import pytest
 
@@ -15,17 +13,10 @@ pytest.importorskip("uvicorn", reason="the server needs uvicorn")
 client = pytest.importorskip("websockets.sync.client", reason="the server needs websockets")
 from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402 - as above
 
-from counterpoise import load  # noqa: E402
-from counterpoise.cli import main  # noqa: E402
 from counterpoise.explorer import Setting  # noqa: E402
-from counterpoise.explorer.conversation import MOST_BYTES, MOST_EXPORTS, Conversation, Exporter, PlainLines, RateLimit  # noqa: E402
-from counterpoise.explorer.server import FULL, MOST_CLIENTS, MOST_VISITS  # noqa: E402
-from counterpoise.runs import RunFolderError  # noqa: E402
-from counterpoise.runs.decisions import final_estimator  # noqa: E402
-from counterpoise.runs.goals_file import parse_goals_file  # noqa: E402
-from counterpoise.runs.places import DONE, SETTINGS  # noqa: E402
-from tests.explorer.served import HOSTILE, asked, make_run, served  # noqa: E402
-from tests.explorer.sessions import session  # noqa: E402
+from counterpoise.explorer.conversation import MOST_BYTES, MOST_EXPORTS  # noqa: E402
+from counterpoise.explorer.server import FULL, MOST_CLIENTS  # noqa: E402
+from tests.explorer.served import asked, make_run, served  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries, on their way out
 
@@ -207,17 +198,6 @@ def test_bytes_are_refused_in_a_sentence(server):
         assert asked(socket, type="set", seq=1, setting=setting())["kind"] == "answer"
 
 
-def test_connections_that_say_nothing_give_way(server):
-    with ExitStack() as stack:
-        silent = [
-            stack.enter_context(create_connection(("127.0.0.1", server.port), timeout=60))
-            for _ in range(MOST_VISITS + 50)
-        ]
-        assert fetched(server, f"/{server.token}/")[0] == 200
-        with suppress(ConnectionError):  # closed, in whichever way
-            assert silent[0].recv(1) == b""
-
-
 def test_a_page_has_few_exports_under_way(server):
     with connected(server) as socket:
         for seq in range(8):
@@ -246,80 +226,6 @@ def test_a_refusal_names_the_field_that_it_is_about(server, goals, field):
     assert {name: told[name] for name in told if name not in ("type", "seq", "message")} == field
 
 
-class Failing(Exporter):
-    """Exports that fail in a known way."""
-
-    def __init__(self, session, error):
-        super().__init__(session)
-        self._error = error
-
-    def goals_file(self, setting):  # noqa: ARG002 - as the one of its kind
-        raise self._error
-
-
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (RunFolderError("The data files of the run have changed."), "The data files of the run have changed."),
-        (FileNotFoundError(2, "Not there", "people.csv"), "The server cannot read or write people.csv: Not there."),
-    ],
-)
-def test_what_is_known_to_be_wrong_is_said(error, message):
-    own = session()
-    message_sent = {"type": "export", "seq": 3, "what": "goals", "setting": setting()}
-    told = json.loads(Conversation(own, Failing(own, error)).reply(json.dumps(message_sent)))
-    assert told == {"type": "refused", "seq": 3, "message": message}
-
-
-def test_the_log_has_plain_lines_and_not_too_many():
-    log = logging.getLogger("counterpoise.explorer.lines")
-    times = iter([0.0] * 5 + [1.0])
-    lines = []
-    log.addFilter(PlainLines(RateLimit(1.0, 2.0, lambda: next(times))))
-    log.addHandler(handler := logging.Handler())
-    handler.emit = lambda record: lines.append(record.getMessage())
-    for _ in range(4):
-        log.warning("refused: %s", "\x1b[31m\nroot: 100 %")
-    assert lines == [r"refused: \x1b[31m\nroot: 100 %"] * 2
-    log.warning("later")
-    assert lines[2:] == ["later (2 lines before were left out)"]
-
-
-def test_too_many_messages_are_refused_by_the_documented_limit():
-    times = iter([0.0, 0.0, 0.0, 0.0, 0.5, 0.5])
-    rate = RateLimit(2.0, 2.0, lambda: next(times))
-    assert [rate.take() for _ in range(5)] == [True, True, False, True, False]
-
-
-@pytest.mark.slow
-def test_the_exported_goals_file_is_read_and_the_exported_model_is_used(server, folder):
-    wanted = setting(alpha=0.7, goals=[{"text": "recall >= 0.6", "bound": 0.7}])
-    with connected(server) as socket:
-        goals = asked(socket, type="export", seq=1, what="goals", setting=wanted)
-        model = asked(socket, type="export", seq=2, what="model", setting=wanted)
-        answer = asked(socket, type="set", seq=3, setting=wanted, exact=True)
-        report = asked(socket, type="export", seq=4, what="report", setting=wanted)
-    read = parse_goals_file(goals["text"].encode(), folder / "explored.toml")
-    assert (read.alpha, [one.goal for one in read.goals]) == (0.7, ["recall >= 0.7"])
-    fitted = load(model["path"])
-    assert final_estimator(fitted).value_ == pytest.approx(answer["value"], abs=3e-4)
-    page = Path(report["path"]).read_text(encoding="utf-8")
-    assert "recall &gt;= 0.7" in page
-    assert HOSTILE not in page
-
-
-@pytest.mark.slow
-def test_the_commands_serve_a_run_or_write_its_page(server, folder, capsys):
-    assert main(["report", str(folder / "run"), "--interactive", "--json"]) == 0
-    page = Path(json.loads(capsys.readouterr().out)["explorer"])
-    assert page == folder / "run" / "explorer.html"
-    assert HOSTILE not in page.read_text(encoding="utf-8")
-    assert main(["explore", str(folder / "nowhere")]) == 2
-    assert "There is no run folder" in capsys.readouterr().err
-    assert main(["explore", str(folder / "run"), "--port", str(server.port)]) == 2
-    assert f"The server cannot listen on 127.0.0.1:{server.port}" in capsys.readouterr().err
-
-
 def test_no_row_is_among_what_a_page_is_told(server):
     with connected(server) as socket:
         told = socket.recv()
@@ -328,10 +234,3 @@ def test_no_row_is_among_what_a_page_is_told(server):
     assert "income" not in known["datasets"][0]["columns"]  # a column of numbers has too many values to be told
     assert len(json.dumps(answer)) < 20_000
     assert Setting.of(answer["setting"]) == Setting.of(setting())
-
-
-def test_a_port_that_cannot_be_is_refused_before_anything_is_read(tmp_path, capsys):
-    for name in (SETTINGS, DONE):
-        (tmp_path / name).write_text("not read", encoding="utf-8")
-    assert main(["explore", str(tmp_path), "--port", "99999"]) == 2
-    assert "port must lie in [0, 65535], 0 for any that is free; got 99999." in capsys.readouterr().err

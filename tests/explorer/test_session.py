@@ -4,18 +4,15 @@ import json
 import re
 import warnings
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from counterpoise import GoalClassifier, MixtureClassifier, audit
-from counterpoise.explorer import Session, Setting, session_of_model
-from counterpoise.explorer.conversation import Conversation, Exporter
-from counterpoise.explorer.pages import page_of
-from counterpoise.explorer.views import VIEWS, show_view
+from counterpoise.explorer import Setting, session_of_model
 from counterpoise.metrics import cvar_loss, rate_table
+from tests.explorer.inside import VIEWS, Conversation, Exporter, page_of, show_view
 from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted, session
 from tests.tiers import slow
 
@@ -130,28 +127,6 @@ def test_goals_that_conflict_are_named_with_bounds_that_can_be_met(kind):
         assert own.answer(asked(kind, goals=goals))["kind"] == "answer"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_view_is_shown(kind):
-    own, setting = session(kind), asked(kind, bound=0.65)
-    found = {view: show_view(own, setting, view) for view in VIEWS}
-    curve = found["curve"]
-    assert all(np.diff(curve["mixture"]) <= 1e-9)
-    assert curve["plain"][-1] == pytest.approx(own.answer(setting)["losses"]["held_out"]["plain_mean"], abs=1e-5)
-    points = found["frontier"]["points"]
-    assert len(points) > 5
-    assert all(later[1] <= earlier[1] + 2 * _DRAGGED for earlier, later in pairwise(points))
-    recall = found["ranges"]["ranges"][0]
-    assert recall["tightest"] > 0.65
-    edge = asked(kind, bound=recall["tightest"])
-    assert own.answer(edge)["kind"] == "answer"
-    assert (
-        own.answer(asked(kind, bound=min(recall["tightest"] + 0.02, 1.0)))["kind"] == "unmet"
-        or recall["tightest"] > 0.98
-    )
-    assert found["segments"]["why"] == "the held-out rows have no data frame of features"
-
-
 def test_a_frontier_is_of_any_two_quantities():
     own, setting = session(), asked("score")
     found = show_view(own, setting, "frontier", x=0, y=1)
@@ -171,18 +146,6 @@ def test_a_session_without_held_out_rows_shows_the_rows_of_choice():
     assert "held_out" not in told["losses"]
     assert told["goals"][0]["held_out"] is None
     assert own.start.by == ("sex",)
-
-
-def test_segments_speak_of_the_columns_of_a_frame():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X, columns=["income", "age", "height"])
-    model = GoalClassifier(fitted("score").estimators_[0], cv="prefit", alpha=0.3, decision="sticky", random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = model.fit(frame[CHOSEN], Y[CHOSEN])
-        own = session_of_model(model, frame[TEST], Y[TEST])
-        found = show_view(own, Setting.of({"alpha": 0.3, "budget": 0.0}), "segments")
-    assert [one["text"].split()[0] for one in found["segments"]][:1] == ["income"], found
 
 
 def test_models_that_cannot_be_explored_are_refused():
@@ -208,22 +171,6 @@ def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
     goal = goal.fit(X[CHOSEN], Y[CHOSEN], baseline=Y[CHOSEN])
     with pytest.raises(ValueError, match="Dataset 'train' needs the deployed model's predictions: pass baseline"):
         session_of_model(goal, X[TEST], Y[TEST])
-
-
-def test_a_goal_is_asked_once():
-    twice = [{"text": GOALS[1]}, {"text": GOALS[1], "bound": 0.5}]
-    with pytest.raises(ValueError, match=r"The goal recall >= 0.5 is already in the list"):
-        session("pool").answer(asked("pool", goals=twice))
-
-
-def test_a_goal_that_was_aimed_at_with_a_margin_is_judged_by_the_bound_of_its_file():
-    plain = session("pool")
-    goal = plain.parts.estimator.goals_[0]
-    aimed = Session(replace(plain.parts, original_bounds={str(goal): 0.5}))
-    (first, *_), (other, *_) = (one.answer(one.start)["goals"] for one in (aimed, plain))
-    assert first["held_out"]["estimate"] == other["held_out"]["estimate"]
-    assert first["held_out"]["note"].endswith("(of 0.5, as the goals file asks)")
-    assert (first["held_out"]["verdict"], first["bound"]) == ("holds", goal.bound)
 
 
 def test_without_goals_plain_training_is_kept_and_how_far_it_is_from_the_best_is_said():
@@ -276,51 +223,6 @@ def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown()
 
 
 @pytest.mark.slow
-def test_goals_that_a_mixture_meets_and_one_rule_does_not_are_told_apart():
-    own = session_of_one_rule()
-    recall = [{"text": GOALS[1]}, {"text": "positive_rate <= 0.3"}]
-    beside = replace(own.start, goals=Setting.of({"goals": recall}).goals)
-    between = show_view(own, beside, "ranges")["ranges"][0]["tightest"]
-    goals = [{"text": GOALS[1], "bound": between}, recall[1]]
-    asked_for = replace(own.start, goals=Setting.of({"goals": goals}).goals)
-    assert own.answer(asked_for)["kind"] == "answer"  # the best mixture, while a value moves
-    assert own.answer(asked_for, exact=True)["kind"] == "unmet"
-    told = own.conflict(asked_for)
-    assert told["kind"] == "infeasible"
-    assert told["message"].startswith("No single rule ")
-    for (way,) in told["ways"]:
-        new = [one | {"bound": way["bound"]} if way["goal"].startswith(one["text"][:12]) else one for one in goals]
-        moved = replace(own.start, goals=Setting.of({"goals": new}).goals)
-        assert own.answer(moved, exact=True)["kind"] == "answer"
-    with pytest.raises(ValueError, match="No single rule"):
-        Exporter(own).model(asked_for)
-
-
-def ways_out(own, goals):
-    """Return the ways out of a conflict, after checking that each of them meets all goals."""
-    setting = replace(own.start, goals=Setting.of({"goals": [{"text": one} for one in goals]}).goals)
-    told = own.conflict(setting)
-    for way in told["ways"]:
-        new = {one["goal"]: one["instead"] for one in way}
-        met = Setting.of({"goals": [{"text": new.get(one, one)} for one in goals]}).goals
-        assert own.answer(replace(setting, goals=met), exact=True)["kind"] == "answer"
-    return told
-
-
-@pytest.mark.parametrize(
-    "own",
-    [session("score"), session("pool"), pytest.param(session_of_one_rule(), marks=pytest.mark.slow)],
-    ids=["score", "pool", "rule"],
-)
-def test_every_goal_of_a_conflict_gives_way_in_some_way_out(own):
-    for n_goals in (2, 3):
-        told = ways_out(own, ["recall >= 0.95", "positive_rate <= 0.3", "error_rate <= 0.05"][:n_goals])
-        giving = {one["goal"] for way in told["ways"] for one in way}
-        assert giving >= set(told["conflict"])
-        assert len(giving) >= n_goals
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["score", "trained"])
 def test_views_of_goals_that_cannot_be_met_are_answered(kind):
     own = session(kind)
@@ -335,14 +237,6 @@ def test_views_of_goals_that_cannot_be_met_are_answered(kind):
     recall, positive = found["ranges"]["ranges"]  # each beside the other as it stands
     assert recall["tightest"] < 0.99
     assert positive["tightest"] > 0.3
-
-
-def test_a_frontier_that_nobody_chose_is_of_two_quantities():
-    own = session()
-    assert show_view(own, asked("score"), "frontier")["y"] == "tail"
-    found = show_view(own, asked("score", alpha=1.0), "frontier")  # where the tail's loss is the error
-    assert (found["x"], found["y"]) == ("recall", "error_rate")
-    assert found["points"][0][1] > found["points"][-1][1]
 
 
 @pytest.mark.parametrize("kind", ["score", "pool"])
@@ -361,15 +255,3 @@ def test_answers_do_not_depend_on_the_unit_of_an_objective(kind):
     assert told["value"] == pytest.approx(other["value"] / factor, rel=1e-4)
     assert [goal["is_free"] for goal in told["goals"]] == [goal["is_free"] for goal in other["goals"]]
     assert [one["tightest"] for one in ranges] == pytest.approx([one["tightest"] for one in others], abs=1e-6)
-
-
-def test_where_ranges_end_follows_the_columns_that_rules_may_look_at():
-    def ends(own, by):
-        parity = {"text": GOALS[0]}
-        setting = asked("score", goals=[{"text": GOALS[1]}, parity], by=by)
-        return [one["tightest"] for one in show_view(own, setting, "ranges")["ranges"]]
-
-    own = session()
-    before, after = ends(own, ["sex"]), ends(own, [])
-    assert after == ends(session(), [])
-    assert after != before

@@ -8,8 +8,7 @@ import pytest
 
 from counterpoise import MixtureClassifier, audit
 from counterpoise.explorer import Setting, session_of_model
-from counterpoise.explorer.pages import page_of
-from counterpoise.explorer.views import show_view
+from tests.explorer.inside import page_of, show_view
 from tests.explorer.sessions import CHOSEN, GOALS, TEST, X, Y, fitted, pool_as_file, session
 
 HOSTILE = "</script><script>alert(1)</script>"

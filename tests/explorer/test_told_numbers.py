@@ -6,7 +6,7 @@ from scipy import stats
 
 from counterpoise import GoalClassifier, MixtureClassifier
 from counterpoise.explorer import Setting, session_of_model
-from counterpoise.explorer.views import show_view
+from tests.explorer.inside import show_view
 from tests.explorer.sessions import CHOSEN, GOALS, SEX, TEST, X, Y, fitted
 
 ALPHA = 0.5
@@ -152,16 +152,6 @@ def test_curves_are_of_the_held_out_rows(told):
     assert on_rows[1.0] == pytest.approx(told.answer["losses"]["held_out"]["mean"], abs=2e-5)
 
 
-def test_the_best_for_each_tail_is_that_of_the_setting_with_that_tail(told):
-    found = show_view(told.own, told.setting, "curve")["best"]
-    assert len(found) > 4
-    for alpha, value in (found[0], found[-1]):
-        words = told.setting.as_words() | {"alpha": alpha}
-        other = Told(told.own, Setting.of(words), told.models, told.kind)
-        losses = np.abs(other.chances("held_out") - Y[TEST])
-        assert value == pytest.approx(tail(losses, WEIGHTS["held_out"], alpha), abs=1e-2)  # found while dragging
-
-
 def test_a_frontier_passes_where_the_setting_is(told):
     found = show_view(told.own, told.setting, "frontier", x=0, y="tail")
     recall, losses = told.answer["goals"][0]["choice"]["value"], told.answer["losses"]["choice"]
@@ -221,30 +211,3 @@ def test_intervals_of_rates_are_those_of_counts_or_of_chances(decision):
                 assert (low, high) == pytest.approx((exact.low, exact.high), abs=2e-5)
             else:
                 assert 0 <= low < value < high <= 1
-
-
-def test_a_budget_is_counted_from_the_least_mean_loss_inside_the_goals(told):
-    def answered(alpha, budget):
-        words = told.setting.as_words() | {"alpha": alpha, "budget": budget}
-        return told.own.answer(Setting.of(words), exact=True)
-
-    least = answered(1.0, None)["losses"]["choice"]["mean"]
-    none, free = (answered(0.3, budget)["losses"]["choice"] for budget in (0.0, None))
-    assert none["mean"] == pytest.approx(least, abs=2e-4)
-    if told.kind == "score":  # of these models the one for the tail is the best in the mean too
-        budget = (free["mean"] - least) / 2
-        kept = answered(0.3, budget)["losses"]["choice"]
-        assert kept["mean"] == pytest.approx(least + budget, abs=2e-4)  # more of it lowers the tail further
-        assert free["tail"] < kept["tail"] < none["tail"]
-
-
-@pytest.mark.parametrize("budget", [None, 0.004])
-def test_goals_that_can_be_met_after_all_are_answered_where_a_conflict_is_looked_for(told, budget):
-    setting = Setting.of(told.setting.as_words() | {"alpha": 0.3, "budget": budget})
-    found = told.own.conflict(setting)
-    assert found["kind"] == "answer"
-    assert found["value"] == pytest.approx(told.own.answer(setting, exact=True)["value"], abs=2e-4)
-    assert found["goals"][0]["choice"]["value"] >= 0.65 - 1e-6
-    if budget is not None:
-        least = told.own.answer(Setting.of(told.setting.as_words() | {"alpha": 1.0}), exact=True)["value"]
-        assert found["losses"]["choice"]["mean"] <= least + budget + 2e-4

@@ -1,17 +1,11 @@
 """Rates that count amounts of rows: their values, their text, wrong uses by their words, and audits."""
 
-from decimal import Decimal
-from fractions import Fraction
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from counterpoise import audit
 from counterpoise.goals import (
     Dataset,
-    Goal,
-    Rate,
     Table,
     bind,
     bind_objective,
@@ -24,7 +18,6 @@ from counterpoise.goals import (
     recall,
     register_metric,
     total,
-    validate_goals,
 )
 from tests.tiers import slow, some_fast
 
@@ -92,38 +85,12 @@ def test_values_are_sums_of_amounts_in_any_unit(weights, unit):
     assert total(value="profit").expected_value(chances, rows) == pytest.approx((w * profit * chances).sum())
 
 
-def test_amounts_of_one_are_rows():
-    rows = Table(None, Y, {"one": np.ones(N), "sex": SEX}, sample_weight=WEIGHT)
-    for text in ("recall", "precision", "f1_score(sex=F)", "macro(recall)", "balanced_accuracy", "every_class(recall)"):
-        name, _, rest = text.partition("(")
-        valued = f"{name}({rest.rstrip(')') + ', ' if rest else ''}value=one)"
-        plain = parse_goal(f"{text} >= 0.1").evaluate(D, rows)
-        assert parse_goal(f"{valued} >= 0.1").evaluate(D, rows).value == pytest.approx(plain.value)
-
-
 def test_bound_goals_have_the_amounts_as_weights():
     bound = bind("total(value=profit) >= 10", table())
     assert bound.weights["train"].toarray()[0] == pytest.approx(-PROFIT)
     assert bound.bounds == pytest.approx([-10])
     objective = bind_objective("-1 * total(value=profit)", table(WEIGHT))
     assert objective.values({"train": D}) == pytest.approx([-(WEIGHT * PROFIT * D).sum()])
-
-
-@pytest.mark.parametrize("kind", [Decimal, Fraction, np.float32, int])
-def test_amounts_may_be_numbers_of_any_kind(kind):
-    cents = np.round(AMOUNT, 0 if kind is int else 2)
-    amounts = np.array([kind(str(one)) if kind in {Decimal, Fraction} else kind(one) for one in cents], dtype=object)
-    rows = Table(None, Y, {"amount": amounts, "cents": cents})
-    for goal in ("recall(value={}) >= 0.5", "total(value={}) >= 100", "cost({{1->0: {}, 0->1: 2}}) <= 50"):
-        value, expected = (parse_goal(goal.format(name)).evaluate(D, rows).value for name in ("amount", "cents"))
-        assert value == pytest.approx(expected)
-
-
-def test_columns_come_from_a_frame_or_the_sensitive_features():
-    frame = pd.DataFrame({"amount": AMOUNT})
-    expected = recall(value="amount").value(D, table())
-    assert recall(value="amount").value(D, Table(frame, Y)) == expected
-    assert recall(value="amount").value(D, Table(frame * 0, Y, {"amount": AMOUNT})) == expected
 
 
 @pytest.mark.parametrize(
@@ -196,13 +163,6 @@ def test_wrong_uses_in_python_are_refused_in_a_sentence(use, words):
     with pytest.raises((ValueError, TypeError), match=words):
         use()
     forget_metric("mine")
-
-
-def test_goals_on_amounts_have_no_range_but_rates_do():
-    with pytest.raises(ValueError, match="always holds"):
-        validate_goals("recall(value=amount) <= 80")
-    assert isinstance(validate_goals("total(value=profit) <= 80")[0], Goal)
-    assert isinstance(total(value="profit") - cost({(1, 0): "amount"}), Rate)
 
 
 LIMIT = 3000.0

@@ -9,9 +9,7 @@ import pytest
 from sklearn.dummy import DummyClassifier
 
 from counterpoise import ConstrainedClassifier, MixtureClassifier, audit, certify
-from counterpoise.auditing.audit import tighten
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay
-from counterpoise.distributed import audit_over
 from counterpoise.goals import Table, bind, churn, error_rate, parse_goal, positive_rate
 from counterpoise.metrics import rate_table
 
@@ -47,7 +45,6 @@ EVERYWHERE = {
     "certify of answers": lambda said: certify(said, GOAL, y=Y, pos_label="yes"),
     "value": lambda said: error_rate().value(said, Table(None, Y), pos_label="yes"),
     "evaluate": lambda said: parse_goal(GOAL).evaluate(said, Table(None, Y), pos_label="yes"),
-    "tighten": lambda said: tighten(GOAL, Table(None, Y), predictions=said, pos_label="yes"),
     "rate table": lambda said: rate_table(said, Y, pos_label="yes"),
     "rate display": lambda said: RateDisplay.from_predictions(Y, said, sensitive_features=Y, pos_label="yes"),
     "tail display": lambda said: CVaRCurveDisplay.from_predictions(Y, said),
@@ -79,18 +76,6 @@ def test_a_baseline_that_is_no_class_is_refused():
     with pytest.raises(ValueError, match="baseline of dataset 'train' holds the label 'n/a'"):
         model.check_goals(X, Y, baseline=NO_CLASS["n/a for every no"])
     assert model.check_goals(X, baseline=Y)[0].holds  # rows without labels: the model knows the classes
-
-
-def test_answers_counted_over_dask_are_refused_too():
-    da = pytest.importorskip("dask.array")
-    rows = da.from_array(np.zeros((200, 1)), chunks=(100, 1)), da.from_array(Y, chunks=100)
-    for said, message in (("n/a", "hold the label 'n/a'"), (None, "hold the label None.* A missing one is no class")):
-        model = Says(np.where(Y == "no", said, Y), ["no", "yes"])
-        with pytest.raises(ValueError, match=message):
-            audit_over(GOAL, model, *rows, pos_label="yes")
-    model = Says(np.where(Y == "no", "ask", Y), ["no", "yes"])
-    (row,) = audit_over("defer_rate <= 0.6", model, *rows, defer_label="ask")
-    assert row.estimate == 0.5
 
 
 def test_what_a_model_may_say_is_named_by_its_classes():
@@ -193,24 +178,3 @@ def test_given_classes_name_every_class_once(classes, message):
         parse_goal("recall >= 0.5").evaluate(said, Table(None, y), **asked)
     with pytest.raises(ValueError, match=message):
         rate_table(said, y, **asked)
-
-
-def test_what_numpy_would_make_a_class_of_is_none():
-    y = ["yes", "no"] * 50
-    for said in (["yes", b"no"] * 50, np.ma.array(y, mask=[False, True] * 50)):
-        with pytest.raises(ValueError, match="not among the classes"):
-            audit(GOAL, said, y)
-    with pytest.raises(ValueError, match="lengths of time"):
-        audit(GOAL, np.array([1, 0] * 50, dtype="m8[ns]"), [1, 0] * 50)
-    with pytest.raises(ValueError, match="one prediction for each row"):
-        rate_table(pd.DataFrame({"said": y}), y)
-
-
-def test_masked_values_are_missing_wherever_they_are_given():
-    y, half = np.array([1, 0] * 50), np.array([False, True] * 50)
-    with pytest.raises(ValueError, match="50 of 100 are missing"):
-        audit(GOAL, y, np.ma.array(y, mask=half))
-    with pytest.raises(ValueError, match="masked"):
-        audit(GOAL, y, y, sample_weight=np.ma.array(np.ones(100), mask=half), largest_weight=2)
-    (row,) = audit("error_rate(group=a) <= 0.5", y, y, sensitive_features=np.ma.array(["a"] * 100, mask=half))
-    assert row.counts[0][1] == 50

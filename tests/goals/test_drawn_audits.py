@@ -1,14 +1,10 @@
 """Audits of expectations over draws: bounds for means of chances, right as often as they say."""
 
-import math
-
 import numpy as np
 import pytest
 
 from counterpoise import audit
-from counterpoise.auditing.audit import tighten
-from counterpoise.goals import Table, parse_goal
-from counterpoise.theory.confidence import upper_bounded_mean
+from counterpoise.goals import Table
 
 GOALS = [
     "recall >= 0.5",
@@ -111,26 +107,6 @@ def test_several_classes_and_deferral_are_answers_with_chances_too():
     wanted = [chances[y == 1, 1].mean(), chances[:, 3].mean(), wrong.sum() / (1 - chances[:, 3]).sum()]
     assert [one.estimate for one in found] == pytest.approx(wanted)
     assert all(one.low <= one.estimate <= one.high for one in found)
-
-
-def test_a_goal_that_is_tightened_for_chances_passes_their_audit():
-    rng = np.random.default_rng(7)
-    y, sex, old, p = population(rng, 1000, [0.0, 0.5, 1.0])
-    rows, goal = table(y, sex, old), parse_goal("recall >= 0.3")
-    bound = tighten(goal, rows, predictions=p, kind="probabilities").bound
-    value = p[y == 1].mean()
-    (one,) = audit(goal.with_bound(0.3 + value - bound), p, rows, kind="probabilities")
-    assert one.verdict == "holds"
-    assert one.margin == pytest.approx(0.0, abs=1e-9)
-
-
-def test_the_bound_of_any_quantity_is_that_of_shares_at_the_risk_divided_by_e():
-    """A sum of chances is as small as it was with at most e times the binomial probability: exact fractions agree."""
-    n_rows, risk = 12, 0.1
-    for n_successes in range(n_rows):
-        bound = upper_bounded_mean(n_successes / n_rows, n_rows, risk)
-        below = sum(math.comb(n_rows, k) * bound**k * (1 - bound) ** (n_rows - k) for k in range(n_successes + 1))
-        assert math.e * below == pytest.approx(risk)
 
 
 def test_words_for_what_predictions_are_others_are_refused():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterpoise as cp
-from counterpoise.auditing.audit import audit
+from counterpoise import audit
 from counterpoise.goals import (
     Dataset,
     Table,
@@ -19,7 +19,6 @@ from counterpoise.goals import (
     register_metric,
     validate_goals,
 )
-from counterpoise.goals.terms import Pairs
 
 WRITTEN = {
     "flip_rate(twin=swapped) <= 0.05": flip_rate(twin="swapped") <= 0.05,
@@ -115,16 +114,6 @@ def test_values_are_shares_of_rows_that_differ(seed):
     assert flip_rate(twin="other", sex="NA").value(answers, tables) == pytest.approx(groups[0])
     check = (max_difference("flip_rate", by="sex", twin="other") <= 1).evaluate(answers, tables)
     assert check.value == pytest.approx(np.ptp(groups))
-
-
-def test_a_dataset_may_be_called_as_pairs_are():
-    y = np.array([0, 1, 1, 0])
-    name = str.__str__(Pairs("train", "other"))
-    tables = {"train": Table(None, y), "other": Table(None, y), name: Table(None, y)}
-    rate = flip_rate(twin="other")
-    both = parse_goal(f"flip_rate(twin=other) + positive_rate('{name}') <= 1")
-    assert rate.value({"train": y, "other": 1 - y, name: y}, tables) == 1.0
-    assert both.evaluate({"train": y, "other": 1 - y, name: y}, tables).value == 1.5
 
 
 def test_audits_count_each_row_once_with_exact_bounds():

@@ -184,17 +184,6 @@ def test_tests_of_many_people_are_those_of_scipy():
             assert np.nanmin([one.fisher for one in result.ratios]) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("unit", [1e-300, 1.0, 4e307])
-def test_the_unit_of_scores_changes_nothing(unit):
-    rates = [one.rate for one in cp.impact_ratios(np.array([1, 2, 3, 4]) * unit, list("abab"), kind="scores").ratios]
-    assert rates == [0.5, 0.5]
-
-
-def test_words_that_stand_for_no_value_are_unknown():
-    lines = cp.impact_ratios([1, 0, 1, 0], ["(missing)", "(unknown)", None, "a"]).ratios
-    assert [(one.category, one.applicants) for one in lines] == [("a", 1), ("(unknown)", 3)]
-
-
 REFUSED = {
     "infinite": (([1.0, np.inf], ["a", "b"]), {"kind": "scores"}, "answers must"),
     "missing": (([1, None], ["a", "b"]), {}, "1 of 2 are missing"),
@@ -256,18 +245,6 @@ def test_weighted_ratios_are_those_in_exact_fractions(kind):
     assert lines["(unknown)"].applicants == pytest.approx(float(exact[None, None][0]))
     assert "pass largest_weight" in str(result)
     assert "no Fisher's test, which are about counts" in str(result)
-
-
-def test_equal_weights_change_no_ratio():
-    rng = np.random.default_rng(2)
-    sex, hits = rng.integers(0, 2, 400).astype(str), rng.integers(0, 2, 400)
-    plain = by_name(cp.impact_ratios(hits, {"race": sex}), "race")
-    weighed = cp.impact_ratios(hits, {"race": sex}, sample_weight=np.full(400, 2.5))
-    for name, one in by_name(weighed, "race").items():
-        assert one.applicants == 2.5 * plain[name].applicants
-        assert one.ratio == pytest.approx(plain[name].ratio)
-        assert one.low <= plain[name].low < one.ratio  # bounds by betting and a split risk are wider
-        assert plain[name].high <= one.high <= 1
 
 
 @pytest.mark.slow

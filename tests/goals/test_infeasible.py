@@ -100,69 +100,6 @@ def test_an_error_below_what_a_line_reaches_is_reported_as_searched_for():
     assert met.history_[-1].violation <= 1e-6
 
 
-@pytest.mark.slow
-def test_contradictory_labels_on_the_same_rows_conflict_by_their_whole():
-    tables = {"old": Table(X[:5], np.ones(5)), "new": Table(X[:5], np.zeros(5))}
-    goals = ["recall >= 0.5", "correct(old) >= 1", "coverage <= 0.9", "correct(new) >= 1"]
-    found = raised(goals, X, Y, datasets=tables)
-    assert not found.proven
-    assert set(found.conflict) == set(as_goals([goals[1], goals[3]]))
-    assert found.least_violation == pytest.approx(1.0, abs=0.01)
-    assert all(bound == pytest.approx(0.0, abs=0.05) for bound in found.nearest_bounds.values())
-
-
-@pytest.mark.slow
-def test_an_exclusive_or_is_out_of_a_lines_reach_and_within_a_kernels():
-    rows = RNG.normal(size=(80, 2))
-    labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
-    goals = ["recall >= 0.9", "coverage >= 0.1", "false_positive_rate <= 0.1"]
-    found = raised(goals, rows, labels)
-    assert not found.proven
-    assert set(found.conflict) == set(as_goals([goals[0], goals[2]]))
-    assert 0.2 < found.least_violation < 0.8
-    curved = ConstrainedClassifier(goals=goals, kernel="rbf", gamma=1.0, decision="ramp").fit(rows, labels)
-    assert max(check.violation for check in curved.check_goals(rows, labels)) <= 1e-6
-
-
-@pytest.mark.slow
-def test_relaxing_one_goal_of_a_searched_conflict_to_its_nearest_bound_is_enough():
-    rows = RNG.normal(size=(60, 2))
-    labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
-    goals = as_goals(["recall >= 0.9", "false_positive_rate <= 0.1"])
-    found = raised(goals, rows, labels)
-    for goal, bound in found.nearest_bounds.items():
-        others = [other for other in goals if other != goal]
-        model = ConstrainedClassifier(goals=[*others, moved(goal, bound, 0.02)], decision="ramp").fit(rows, labels)
-        assert max(check.violation for check in model.check_goals(rows, labels)) <= 1e-6
-
-
-@pytest.mark.slow
-def test_among_dozens_of_goals_a_searched_conflict_leaves_out_the_harmless():
-    tables = {f"part{place}": Table(X[place::10], Y[place::10]) for place in range(10)}
-    tables |= {"old": Table(X[:5], np.ones(5)), "new": Table(X[:5], np.zeros(5))}
-    goals = [f"recall(part{place}) >= 0.05" for place in range(10)]
-    goals += [f"coverage(part{place}) <= 0.99" for place in range(10)]
-    found = raised([*goals, "correct(old) >= 1", "correct(new) >= 1"], X, Y, datasets=tables)
-    assert {"correct(old) >= 1", "correct(new) >= 1"} == set(map(str, found.conflict))
-
-
-@pytest.mark.slow
-def test_nearest_bounds_of_goals_with_a_confidence_can_be_certified_together():
-    labels = np.repeat([0, 1], 200)
-    tables = {"train": Table(None, labels)}
-    goals = as_goals([f"{text} with confidence 0.9" for text in ("recall >= 0.9", "coverage <= 0.3")])
-    harmless = as_goals("accuracy >= 0.1 with confidence 0.9")  # it shares the risk
-    found = raised([*goals, *harmless], RNG.normal(size=(400, 2)), labels)
-    assert found.proven
-    assert set(found.conflict) == set(goals)
-    assert set(found.nearest_bounds) == set(goals)
-    for goal, bound in found.nearest_bounds.items():
-        others = [*(other for other in goals if other != goal), *harmless]
-        asked = bind([goal.with_bound(bound), *others], tables, classes=[0, 1])
-        solved = linprog(np.zeros(400), A_ub=asked.weights["train"], b_ub=asked.bounds, bounds=(0, 1))
-        assert solved.status == 0
-
-
 def test_a_goal_with_a_confidence_that_was_searched_for_in_vain_is_met_at_its_nearest_bound():
     rows = RNG.normal(size=(200, 2))
     labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)

@@ -15,7 +15,6 @@ from counterpoise.theory.confidence import (
     is_below,
     upper_weighted_mean,
     upper_weighted_sum,
-    weight_levels,
     weighted_mean_bounds,
 )
 from counterpoise.theory.guarantees import empirical_bernstein_bound
@@ -128,11 +127,6 @@ def test_few_cells_move_bounds_out_and_hardly_so(seed, n_rows, kind):
     assert close - seen <= 1.03 * (exact - seen)
 
 
-def test_few_weights_are_their_own_levels():
-    assert weight_levels(np.array([0.5, 1.0, 0.5])).tolist() == [0.0, 0.5, 1.0]
-    assert len(weight_levels(np.random.default_rng(0).random(1000))) <= 64
-
-
 def test_bounds_are_narrower_than_by_empirical_bernstein():
     rng = np.random.default_rng(0)
     weights = rng.random(2000) + 0.2
@@ -157,10 +151,6 @@ def test_a_larger_limit_widens_and_rows_of_no_weight_change_nothing():
     flipped = np.where(weights == 0, 1.0 - values, values)
     again = weighted_mean_bounds(flipped, weights, confidence=0.9, largest_weight=2).high
     assert highs[0] == pytest.approx(again, abs=1e-12)
-
-
-def test_a_span_of_one_value_is_known():
-    assert weighted_mean_bounds([0.3, 0.3], [1, 2], confidence=0.9, largest_weight=2, span=(0.3, 0.3)) == (0.3, 0.3)
 
 
 @pytest.mark.parametrize(("unit", "origin"), [(4.0, 0.0), (0.25, 0.0), (3.0, -2.0), (-5.0, 1.0)])
