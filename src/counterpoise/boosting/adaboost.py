@@ -8,10 +8,11 @@ Boosters by the exponential loss differ in what the learner sees and how models 
 know of a model is where it agrees with the labels, so rules see zero-one losses, as elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -114,6 +115,9 @@ def prepare(
 class AdaBoostClassifier(AdditiveClassifier):
     """AdaBoost with any base learner, the paper's discrete form.
 
+    Algorithm 1 of Shivaswamy and Jebara 2011. With ``**AdaBoostClassifier.as_printed`` it is what they print: whole
+    steps, and all rounds. A given learner has whole steps by default.
+
     Parameters
     ----------
     estimator : classifier, optional
@@ -155,6 +159,9 @@ class AdaBoostClassifier(AdditiveClassifier):
     >>> bool(model.score(X[400:], y[400:]) > 0.93)
     True
     """
+
+    #: Settings of Algorithm 1 of Shivaswamy and Jebara 2011 as it is printed: whole steps, and all rounds.
+    as_printed: ClassVar[Mapping[str, Any]] = MappingProxyType({"learning_rate": 1.0, "stopping": Stopping()})
 
     def __init__(
         self,

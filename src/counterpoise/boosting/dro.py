@@ -23,9 +23,10 @@ fitted to the pulls themselves by least squares, in the norm of the samples' own
 / q_i``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -213,6 +214,9 @@ _MOST_REPEATS = 1e6  # far beyond, every float is a whole multiple: a sample of 
 class DROBoostClassifier(AdditiveClassifier):
     """Boosting of the worst mean loss over a ball of distributions around the samples, for any base learner.
 
+    Algorithm 1 of Blanchet et al. With ``**DROBoostClassifier.as_printed`` it is what they print: the ball of Lemma 2,
+    steps to the end of the line search, and all rounds. The default radius is that of their experiments.
+
     Parameters
     ----------
     estimator : classifier or regressor, optional
@@ -270,6 +274,10 @@ class DROBoostClassifier(AdditiveClassifier):
     """
 
     default_stopping = Stopping(patience=10)
+    #: Settings of Algorithm 1 of Blanchet et al. as it is printed; radius and loss are inputs of it.
+    as_printed: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"divergence": "empirical-likelihood", "learning_rate": 1.0, "stopping": Stopping()}
+    )
     _takes_auto_fraction = _takes_regressors = True
 
     def __init__(

@@ -1,6 +1,7 @@
 """alpha-AdaLPBoost, and alpha-LPBoost, plain and entropy-regularized.
 
-Zhai, Dan, Suggala, Kolter, Ravikumar: Boosted CVaR Classification, NeurIPS 2021.
+Zhai, Dan, Suggala, Kolter, Ravikumar: Boosted CVaR Classification, NeurIPS 2021; ``docs/papers/boosted_cvar.md`` has
+their items one by one. The constants ``as_printed`` are the settings of their boxes.
 
 AdaLPBoost is their Algorithm 2. Models are boosted with Hedge weights, which do not depend on alpha; the mixture then
 solves the primal of alpha-LPBoost, least CVaR, on held-out samples. Another alpha needs another mixture and no
@@ -25,6 +26,7 @@ With goals the dual has a multiplier for each of them as well, and rounds train 
 import copy
 import os
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -58,6 +60,9 @@ _REWEIGH = ("samples", "groups")
 
 class AdaLPBoostClassifier(MixtureBase):
     """Randomized ensemble with a low expected loss on the worst-off fraction alpha of the samples.
+
+    Algorithm 2 of Zhai et al. 2021. With ``**AdaLPBoostClassifier.as_printed`` it is what they print: step size 1, no
+    budget, the mixture chosen on a held-out tenth of the samples, and a fresh draw for each decision.
 
     Losses are expectations over the draws. Once decisions are drawn each sample is right or wrong, and the tail of
     these realised losses is ``min(1, error / alpha)``: see ``counterpoise.metrics.realised_cvar``.
@@ -164,6 +169,15 @@ class AdaLPBoostClassifier(MixtureBase):
     """
 
     default_stopping: ClassVar[Stopping] = Stopping()  # of stopping=None
+    #: Settings of Algorithm 2 as it is printed, with the paper's step size and held-out part.
+    as_printed: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {
+            "eta": 1.0,
+            "budget": None,
+            "decision": "sample",
+            "stopping": Stopping(validation_fraction=0.1, n_folds=None),
+        }
+    )
     scores, by = False, ()  # models are mixed by their answers, and no rule uses groups
     trains_inside = False  # rounds ignore goals
 
@@ -358,6 +372,10 @@ class AdaLPBoostClassifier(MixtureBase):
 class LPBoostClassifier(MixtureBase):
     """Randomized ensemble boosted with the dual weights of the mixture problem, its goals included.
 
+    Algorithm 1 of Zhai et al. 2021, and with ``beta`` its regularized form. With ``**LPBoostClassifier.as_printed`` it
+    is what they print: no budget, the mixture of the models' predictions chosen on a held-out tenth of the samples, and
+    a fresh draw for each decision.
+
     Parameters
     ----------
     estimator : classifier, optional
@@ -431,6 +449,15 @@ class LPBoostClassifier(MixtureBase):
     """
 
     default_stopping: ClassVar[Stopping] = Stopping()  # of stopping=None
+    #: Settings of Algorithm 1 as it is printed, with the paper's held-out part; ``beta`` is an input of it.
+    as_printed: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {
+            "budget": None,
+            "scores": False,
+            "decision": "sample",
+            "stopping": Stopping(validation_fraction=0.1, n_folds=None),
+        }
+    )
     by = ()  # one threshold for all
 
     @property

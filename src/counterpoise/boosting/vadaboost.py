@@ -31,9 +31,10 @@ then the same. At penalty 0 the cost is the square of AdaBoost's, and the steps 
 error.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -89,6 +90,10 @@ class VadaBoostStep(ExponentialStep):
 class VadaBoostClassifier(AdditiveClassifier):
     """Boosting with a penalty on the variance of the loss, for any base learner.
 
+    Algorithm 2 of Shivaswamy and Jebara 2011; ``penalty`` is their lambda. With ``**VadaBoostClassifier.as_printed`` it
+    is what they print: whole steps, and all rounds. The learner of their Table 2 is exact CART, scikit-learn's
+    ``DecisionTreeClassifier``.
+
     Parameters
     ----------
     estimator : classifier, optional
@@ -129,6 +134,8 @@ class VadaBoostClassifier(AdditiveClassifier):
     """
 
     default_stopping = Stopping(patience=100)
+    #: Settings of Algorithm 2 of Shivaswamy and Jebara 2011 as it is printed: whole steps, and all rounds.
+    as_printed: ClassVar[Mapping[str, Any]] = MappingProxyType({"learning_rate": 1.0, "stopping": Stopping()})
 
     def __init__(
         self,
@@ -197,6 +204,9 @@ class SteepestStep(EBBoostStep):
 class EBBoostClassifier(AdditiveClassifier):
     """Boosting with a penalty on the variance of the loss, and the best step along every model.
 
+    With ``Stump()`` Algorithm 3 of Shivaswamy and Jebara 2011; ``penalty`` is their lambda. With
+    ``**EBBoostClassifier.as_printed`` it is what they print: whole steps, and all rounds.
+
     Parameters
     ----------
     estimator : classifier, optional
@@ -239,6 +249,8 @@ class EBBoostClassifier(AdditiveClassifier):
     """
 
     default_stopping = Stopping(patience=100)
+    #: Settings of Algorithm 3 of Shivaswamy and Jebara 2011 as it is printed: whole steps, and all rounds.
+    as_printed: ClassVar[Mapping[str, Any]] = MappingProxyType({"learning_rate": 1.0, "stopping": Stopping()})
 
     def __init__(
         self,

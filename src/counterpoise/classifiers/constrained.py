@@ -11,7 +11,8 @@ rates that has; here the threshold is moved to where the decisions meet the goal
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Self
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -74,6 +75,9 @@ _LEAST_TOTAL, _MOST_TOTAL = 1e-6, 1e12  # weights of the training rows for which
 
 class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     """A binary classifier that minimises a rate, by default the error, subject to goals on other rates.
+
+    Algorithm 1 of Goh et al. 2016. With ``**ConstrainedClassifier.as_printed`` it is what they print: draws by the ramp
+    of the score, an offset that is not moved after training, and multipliers where the model of their dual is largest.
 
     Parameters
     ----------
@@ -173,6 +177,9 @@ class ConstrainedClassifier(ClassifierMixin, BaseEstimator):
     >>> model.train_error_ < 0.03 < model.constant_error_
     True
     """
+
+    #: Settings of Goh et al. 2016: the randomized rule of its Appendix A, and the cut chooser of its Definition 1.
+    as_printed: ClassVar[Mapping[str, Any]] = MappingProxyType({"decision": "ramp", "solver": "maximum"})
 
     _near: float  # margins up to here are compared with their rounding
 
