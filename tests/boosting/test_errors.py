@@ -46,7 +46,7 @@ BAD = {
     ),
     "eta word": (
         lambda: AdaLPBoostClassifier(HistogramTree(), eta="thoery").fit(GOOD_X, GOOD_Y),
-        "eta.*must be one of 'theory'; got 'thoery'",
+        "eta.*must be one of 'theory', 'adaboost'; got 'thoery'",
     ),
     "rounds": (
         lambda: AdaLPBoostClassifier(HistogramTree(), n_estimators=0).fit(GOOD_X, GOOD_Y),

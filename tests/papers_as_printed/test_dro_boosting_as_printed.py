@@ -30,33 +30,68 @@ def worst_weights(losses, radius):
     return inverse / inverse.sum()
 
 
-def algorithm_1(sides, approximate, loss, radius, n_rounds):
-    """Return omega, the direction and the step of the rounds; ``approximate`` finds the best f of F for a gradient."""
-    F, rounds = np.zeros(len(sides)), []
-    omega = np.full(len(sides), 1 / len(sides))
-    for _ in range(n_rounds):
-        G = omega * loss(sides * F)[1] * sides  # Proposition 1
-        f = approximate(-G)
+def algorithm_1(sides, approximate, loss, radius, ours):
+    """Check omega, direction and step of each round, from where ours is: ``ours`` has (weights, values, step) of each.
 
-        def robust(step, F=F, f=f):
+    Of directions that approximate the subgradient equally well any is the paper's.
+    """
+    F = np.zeros(len(sides))
+    for weights, values, taken in ours:
+        omega = worst_weights(loss(sides * F)[0], radius)
+        np.testing.assert_allclose(weights, omega, rtol=1e-7, atol=1e-10)
+        G = omega * loss(sides * F)[1] * sides  # Proposition 1
+        miss, least = (approximate.miss(G, f) for f in (values, approximate(G)))
+        assert miss == pytest.approx(least, rel=1e-5)
+
+        def robust(step, F=F, f=values):
             losses = loss(sides * (F + step * f))[0]
             return worst_weights(losses, radius) @ losses
 
-        step = minimize_scalar(robust, bounds=(0, 30 / np.abs(f).max()), options={"xatol": 1e-10}).x
-        rounds.append((omega, f, step))
-        F = F + step * f
-        omega = worst_weights(loss(sides * F)[0], radius)
-    return rounds, robust(step)
+        longest = 30 / np.abs(values).max()
+        step = minimize_scalar(robust, bounds=(0, longest), options={"xatol": 1e-10}).x
+        assert taken == pytest.approx(step, rel=1e-4, abs=1e-6)
+        assert robust(taken) <= robust(step) * (1 + 1e-9)
+        F = F + taken * values
+    return robust(taken)
+
+
+class Signs:
+    """The best approximation with values -1 and +1 has the signs of -G, with its sizes as weights."""
+
+    def __init__(self, X):
+        self.X = X
+
+    def __call__(self, G):
+        weights = np.abs(G) / np.abs(G).sum()
+        return np.where(fitted(PlainStump(), self.X, (G < 0).astype(int), weights).predict(self.X) == 1, 1.0, -1.0)
+
+    def miss(self, G, f):
+        """Return what is left of the most that values -1 and +1 can have in common with -G."""
+        return 1 + G @ f / np.abs(G).sum()
+
+
+class Values:
+    """The best approximation in the norm of the sample is the fit by least squares; n times -G, as a step follows."""
+
+    def __init__(self, X, seeds):
+        self.X, self.seeds = X, iter(seeds)
+
+    def __call__(self, G):
+        tree = DecisionTreeRegressor(max_depth=1, random_state=next(self.seeds))
+        return tree.fit(self.X, -G * len(G)).predict(self.X)
+
+    def miss(self, G, f):
+        return np.mean((-G * len(G) - f) ** 2)
 
 
 def radius_of(seed):
-    return float(np.exp(np.random.default_rng(seed).uniform(np.log(0.01), np.log(0.3))))
+    """Return a radius at which the robust loss falls along a first stump: in larger balls Algorithm 1 ends at once."""
+    return float(np.exp(np.random.default_rng(seed).uniform(np.log(0.003), np.log(0.03))))
 
 
 @each_set
 @pytest.mark.parametrize("loss", LOSSES)
 def test_algorithm_1_with_classifiers(seed, loss):
-    """The best approximation with values -1 and +1 has the signs of the gradient where its sizes are large."""
     (X, y), radius, seen = random_rows(seed), radius_of(seed), []
     model = DROBoostClassifier(
         PlainStump(),
@@ -66,41 +101,25 @@ def test_algorithm_1_with_classifiers(seed, loss):
         callbacks=[seen.append],
         **DROBoostClassifier.as_printed,
     ).fit(X, y)
-
-    def approximate(pulls):
-        weights = np.abs(pulls) / np.abs(pulls).sum()
-        return np.where(fitted(PlainStump(), X, (pulls > 0).astype(int), weights).predict(X) == 1, 1.0, -1.0)
-
-    sides = np.where(y == 1, 1.0, -1.0)
-    compared(model, seen, algorithm_1(sides, approximate, LOSSES[loss], radius, N_ROUNDS), X)
+    compared(model, seen, y, [np.where(one.predict(X) == 1, 1.0, -1.0) for one in model.estimators_], Signs(X))
 
 
 @each_set
 def test_algorithm_1_with_regressors(seed):
-    """The best approximation in the norm of the sample is the fit by least squares."""
     (X, y), radius, seen = random_rows(seed), radius_of(seed), []
-    tree = DecisionTreeRegressor(max_depth=2)
+    tree = DecisionTreeRegressor(max_depth=1)
     model = DROBoostClassifier(tree, n_estimators=N_ROUNDS, radius=radius, random_state=seed, callbacks=[seen.append])
     model.set_params(**DROBoostClassifier.as_printed).fit(X, y)
-    seeds = iter([one.random_state for one in model.estimators_])
-
-    def approximate(pulls):
-        return DecisionTreeRegressor(max_depth=2, random_state=next(seeds)).fit(X, pulls * len(y)).predict(X)
-
-    sides = np.where(y == 1, 1.0, -1.0)
-    compared(model, seen, algorithm_1(sides, approximate, LOSSES["exponential"], radius, N_ROUNDS), X)
+    values = Values(X, [one.random_state for one in model.estimators_])
+    compared(model, seen, y, [one.predict(X) for one in model.estimators_], values)
 
 
-def compared(model, seen, expected, X):
-    rounds, robust = expected
-    assert len(model.votes_) == N_ROUNDS
-    np.testing.assert_allclose(model.votes_, [step for _, _, step in rounds], rtol=2e-4, atol=1e-7)
-    for ours, tree, (omega, f, _) in zip(seen, model.estimators_, rounds, strict=False):
-        np.testing.assert_allclose(ours.weights, omega, rtol=1e-3, atol=1e-9)
-        values = tree.predict(X)
-        is_sign = values.dtype.kind == "i"
-        np.testing.assert_allclose(np.where(values == 1, 1.0, -1.0) if is_sign else values, f, rtol=1e-3, atol=1e-4)
-    assert model.robust_losses_[-1] == pytest.approx(robust, rel=1e-6)
+def compared(model, seen, y, values, approximate):
+    sides, weights = np.where(y == 1, 1.0, -1.0), [ours.weights for ours in seen]
+    rounds = list(zip(weights, values, model.votes_, strict=False))
+    assert len(rounds) == len(model.votes_) >= 2
+    robust = algorithm_1(sides, approximate, LOSSES[model.loss], model.radius, rounds)
+    assert model.robust_losses_[-1] == pytest.approx(robust, rel=1e-9)
     assert np.all(np.diff(model.robust_losses_) < 0)
 
 

@@ -23,13 +23,19 @@ GAP = 1e-6  # of the programs of RLP-Boost and RQP-Boost
 each_set = pytest.mark.parametrize("seed", some_fast(range(N_SETS), N_FAST))
 
 
-def algorithm_1_or_2(X, y, learners, penalty=None):
-    """Return u (or w), alpha and G of the rounds of AdaBoost, or of VadaBoost where there is a penalty."""
+def algorithm_1_or_2(X, y, learners, penalty=None, given=None):
+    """Return u (or w), alpha and G of the rounds of AdaBoost, or of VadaBoost where there is a penalty.
+
+    Learners are fitted to the weights that are given, where there are some, once they are found to be the same but for
+    rounding, which decides among cuts of equal worth.
+    """
     n, rounds = len(y), []
     w = np.full(n, 1 / n)
-    for learner in learners:
+    for place, learner in enumerate(learners):
         u = w if penalty is None else penalty * n * w**2 + (1 - penalty) * w
-        G = fitted(learner, X, y, u / u.sum())
+        if given is not None:
+            np.testing.assert_allclose(given[place], u / u.sum(), rtol=1e-9)
+        G = fitted(learner, X, y, u / u.sum() if given is None else given[place])
         is_right = G.predict(X) == y
         alpha = np.log(u[is_right].sum() / u[~is_right].sum()) / (2 if penalty is None else 4)
         if alpha <= 1e-12:
@@ -95,7 +101,8 @@ def test_exact_cart_as_the_learner(seed, booster):
     model = booster(cart, n_estimators=N_ROUNDS, random_state=seed, callbacks=[seen.append], **penalty)
     model.set_params(**booster.as_printed).fit(X, y)
     assert all(type(one) is DecisionTreeClassifier for one in model.estimators_)
-    rounds = algorithm_1_or_2(X, y, [clone(one) for one in model.estimators_], *penalty.values())
+    given = [ours.weights for ours in seen]
+    rounds = algorithm_1_or_2(X, y, [clone(one) for one in model.estimators_], penalty.get("penalty"), given)
     compared(model, kept(seen, model), rounds, X)
 
 
