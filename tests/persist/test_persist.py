@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import sys
 from importlib.util import find_spec
 
 import numpy as np
@@ -11,12 +10,10 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import BaggingClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import counterpoise as cp
 from counterpoise import learners, persist
@@ -147,23 +144,6 @@ def test_models_are_stored_once_and_stay_shared(tmp_path):
 
 
 @needs_skops
-def test_a_pool_of_scikit_learn_models_is_stored(tmp_path):
-    pool = [
-        HistogramTree(),
-        LogisticRegression(max_iter=5000),
-        RandomForestClassifier(3, random_state=0),
-        HistGradientBoostingClassifier(max_iter=3),
-        make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2)),
-    ]
-    fitted = [one.fit(NUMBERS, WORDS) for one in pool]
-    model = cp.MixtureClassifier(fitted, random_state=0).fit(NUMBERS, WORDS)
-    loaded = round_trip(model, tmp_path)
-    assert_same(model, loaded, NUMBERS)
-    for first, second in zip(model.estimators_, loaded.estimators_, strict=True):
-        assert_same(first, second, NUMBERS)
-
-
-@needs_skops
 def test_a_pipeline_around_ours_takes_raw_data_frames(tmp_path):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame(NUMBERS[:, :3], columns=["a", "b", "c"]).assign(sex=["F", "M", "M"] * 50)
@@ -174,13 +154,6 @@ def test_a_pipeline_around_ours_takes_raw_data_frames(tmp_path):
     loaded = round_trip(model, tmp_path)
     assert_same(model, loaded, frame)
     assert_array_equal(loaded.feature_names_in_, model.feature_names_in_)
-
-
-@needs_skops
-def test_boosting_a_pipeline_of_scikit_learn_is_stored(tmp_path):
-    learner = make_pipeline(StandardScaler(), LogisticRegression())
-    model = cp.AdaLPBoostClassifier(learner, n_estimators=3, random_state=0).fit(NUMBERS, CODES)
-    assert_same(model, round_trip(model, tmp_path), NUMBERS)
 
 
 class Own(GaussianNB):
@@ -196,13 +169,6 @@ def test_a_type_that_is_not_trusted_is_refused_by_name_and_taken_when_named(tmp_
     assert_same(model, round_trip(model, tmp_path, trusted=[name]), NUMBERS)
     with pytest.raises(UnreadableModel, match=rf"not on the list of trusted types: {name}\. If you know who wrote"):
         cp.load(path)
-
-
-def test_without_skops_the_message_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skops.io", None)
-    model = make_pipeline(MinMaxScaler(), cp.AdaBoostClassifier(n_estimators=2)).fit(NUMBERS, CODES)
-    with pytest.raises(UnstorableModel, match=r'needs skops: pip install "counterpoise\[models\]"'):
-        cp.save(model, tmp_path / "model.cp")
 
 
 @needs_skops

@@ -65,7 +65,7 @@ class FolderLock:
 
     def __enter__(self) -> Self:
         step("lock", self._path)
-        self._new_folders = [one for one in (self.folder, *self.folder.parents) if not one.exists()]
+        self._new_folders = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         try:
             self._acquire()
         except BaseException:

@@ -118,7 +118,7 @@ def save_model(
         "baseline": baseline,
     }
     input_example, shown = as_served(input_example)
-    config["categories"] = {name: list(known) for name, known in (categories or shown).items()}
+    config["categories"] = {name: list(values) for name, values in (categories or shown).items()}
     server = _ServedModel(model, config)
     server.check()
     if signature is None and input_example is not None:
@@ -231,28 +231,32 @@ class _ServedModel(NamedTuple):
         method = check_choice(self.config["method"], "method", _METHODS)
         if not hasattr(self.model, method):
             raise UnstorableModel(f"A {name} has no {method}: choose another method.")
-        for part in self._columns():
-            if part not in self._accepted(method):
-                raise UnstorableModel(
-                    f"{method} of this {name} takes no {part}: leave out {part}={self.config[part]!r}."
-                )
+        refused = [argument for argument in self._columns() if argument not in self._accepted(method)]
+        if refused:
+            raise UnstorableModel(
+                f"{method} of this {name} takes no {refused[0]}: leave out {refused[0]}={self.config[refused[0]]!r}."
+            )
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:  # noqa: ARG002 - of MLflow
         """Return the output of the model for rows."""
         method = check_choice(self.config.get("method", "predict"), "method", _METHODS)
         columns = self._columns()
-        beside = {part: self._column(model_input, columns[part]) for part in columns if part in self._accepted(method)}
+        beside = {
+            argument: self._column(model_input, columns[argument])
+            for argument in self._accepted(method)
+            if argument in columns
+        }
         return getattr(self.model, method)(self._features(model_input), **beside)
 
     def _columns(self) -> dict[str, Any]:
-        return {part: self.config[part] for part in _BESIDE if self.config.get(part)}
+        return {argument: self.config[argument] for argument in _BESIDE if self.config.get(argument)}
 
     def _accepted(self, method: str) -> Sequence[str]:
         """Return what a method takes beside the features; a pipeline hands on whatever it is given."""
         parameters = inspect.signature(getattr(self.model, method)).parameters.values()
-        if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             return _BESIDE
-        return [one.name for one in parameters if one.name in _BESIDE]
+        return [parameter.name for parameter in parameters if parameter.name in _BESIDE]
 
     def _column(self, rows: Any, names: Any) -> Any:
         columns = [names] if isinstance(names, str) else list(names)
@@ -272,11 +276,11 @@ class _ServedModel(NamedTuple):
         if categories:
             from pandas import CategoricalDtype  # noqa: PLC0415 - MLflow serves its frames
 
-            rows = rows.astype({name: CategoricalDtype(known) for name, known in categories.items() if name in rows})
+            rows = rows.astype({name: CategoricalDtype(values) for name, values in categories.items() if name in rows})
         names = getattr(self.model, "feature_names_in_", None)
         if names is not None:
             return self._column(rows, list(names))
-        beside = {name for part in self._columns().values() for name in ([part] if isinstance(part, str) else part)}
+        beside = {name for names in self._columns().values() for name in ([names] if isinstance(names, str) else names)}
         return select(rows, [name for name in column_names(rows) if name not in beside]).to_numpy()
 
 

@@ -191,7 +191,7 @@ def _decode(data: bytes, name: str, trusted: Sequence[str], *, waits: bool = Fal
         return decoder.decode(manifest.get("nodes"), manifest.get("root"))
 
     def later(content: bytes) -> LazyModel:
-        return LazyModel(content, lambda known: _decode(known, name, trusted))
+        return LazyModel(content, lambda inner: _decode(inner, name, trusted))
 
     try:
         return now(data)

@@ -71,7 +71,7 @@ class Codec(NamedTuple):
 
 def _check_seeds(entropy: Any) -> None:
     seeds = entropy if isinstance(entropy, (list, tuple)) else [entropy]
-    if len(seeds) > _MOST_SEEDS or any(isinstance(one, int) and one.bit_length() > _MOST_BITS for one in seeds):
+    if len(seeds) > _MOST_SEEDS or any(isinstance(seed, int) and seed.bit_length() > _MOST_BITS for seed in seeds):
         raise TypeError(f"a seed sequence of more than {_MOST_SEEDS} seeds, or of one above {_MOST_BITS} bits")
 
 

@@ -5,7 +5,7 @@
 >>> from sklearn.datasets import load_iris
 >>> X, y = load_iris(return_X_y=True)
 >>> graph = to_onnx(cp.AdaLPBoostClassifier(n_estimators=5, random_state=0).fit(X, y))
->>> [one.name for one in graph.graph.input], [one.name for one in graph.graph.output]
+>>> [value.name for value in graph.graph.input], [value.name for value in graph.graph.output]
 (['rows'], ['probabilities'])
 """
 
@@ -83,7 +83,7 @@ def to_onnx(model: Any, X: Any = None, *, sensitive_features: Any = None, baseli
     import_optional("onnx", UnstorableModel, _HOW_TO_INSTALL)
     refuse_unfitted(model, "to_onnx")
     beside = {"sensitive_features": sensitive_features, "baseline": baseline}
-    beside = {part: value for part, value in beside.items() if value is not None}
+    beside = {name: value for name, value in beside.items() if value is not None}
     try:
         columns = _columns_of(model, X)
         graph, shares = _shares_of(model, columns, is_checked=X is not None)
@@ -127,15 +127,15 @@ def _columns_of(model: Any, X: Any) -> dict[str, AnyArray] | None:
 
 def _as_input(name: str, column: Any) -> AnyArray:
     values = as_array(column)
-    known = [one for one in values.tolist() if one is not None and one == one]  # noqa: PLR0124 - NaN
-    if any(isinstance(one, str) for one in known):
-        return np.array([[one if isinstance(one, str) else ""] for one in values.tolist()], dtype=object)
-    if values.dtype.kind in "mM" or (kind_of(column) in (TEXT, CATEGORY) and known):
+    present = [value for value in values.tolist() if value is not None and value == value]  # noqa: PLR0124 - NaN
+    if any(isinstance(value, str) for value in present):
+        return np.array([[value if isinstance(value, str) else ""] for value in values.tolist()], dtype=object)
+    if values.dtype.kind in "mM" or (kind_of(column) in (TEXT, CATEGORY) and present):
         what = "times" if values.dtype.kind in "mM" else "categories that are no texts"
         raise UnstorableModel(
             f"the column {name!r} holds {what}, which a graph cannot read: make them texts or numbers before fit"
         )
-    return np.array([np.nan if one is None else one for one in values.tolist()], dtype=np.float64)[:, None]
+    return np.array([np.nan if value is None else value for value in values.tolist()], dtype=np.float64)[:, None]
 
 
 def _expected(model: Any, X: Any, beside: dict[str, Any]) -> AnyArray:

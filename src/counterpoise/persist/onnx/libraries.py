@@ -30,7 +30,7 @@ def lightgbm_odds(graph: Graph, rows: Rows, model: Any) -> str:
     """Return the log odds of a LightGBM classifier: of the second class, or of each."""
     dump = model.booster_.dump_model()
     objective, n_sums = str(dump.get("objective", "none")).split(), dump["num_tree_per_iteration"]
-    settings = dict(one.split(":") for one in objective[1:] if ":" in one)
+    settings = dict(word.split(":") for word in objective[1:] if ":" in word)
     if objective[0] not in ("binary", "multiclass"):
         raise UnstorableModel(
             f"a LGBMClassifier with the objective {objective[0]!r} is not supported: train it with 'binary' or "
@@ -76,7 +76,7 @@ def _with_codes(graph: Graph, rows: Rows, categories: list[list[Any]]) -> Rows:
     if not categories or isinstance(rows, str):
         return rows
     texts = [place for place, is_text in enumerate(rows.are_texts) if is_text]
-    if len(texts) != len(categories) or not all(isinstance(one, str) for some in categories for one in some):
+    if len(texts) != len(categories) or not all(isinstance(name, str) for names in categories for name in names):
         raise UnstorableModel(
             f"the LGBMClassifier has {len(categories)} columns of categories, of which {len(texts)} hold texts in X: "
             "make the categories of all of them texts"
@@ -131,10 +131,10 @@ def add_converted(
 
     kinds = [("rows", (StringTensorType if are_texts else DoubleTensorType)([None, model.n_features_in_]))]
     versions = {"": OPSET, ML: _OLD_TREES}
-    part = _converted(
+    converted = _converted(
         graph, model, lambda: tools.convert_sklearn(model, None, kinds, target_opset=versions, options=options)
     )
-    return graph.as_doubles(graph.merge(part, rows, output))
+    return graph.as_doubles(graph.merge(converted, rows, output))
 
 
 def _needed(name: str) -> Any:
@@ -148,28 +148,28 @@ def _converted(graph: Graph, model: Any, convert: Callable[[], Any]) -> Any:
     try:
         return convert()
     except Exception as error:  # theirs may be of any kind
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        words = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UnstorableModel(
-            f"the {name} cannot be converted ({said}). Change its settings, or run the model in Python and export its "
+            f"the {name} cannot be converted ({words}). Change its settings, or run the model in Python and export its "
             "rules alone: see the guide 'Bring your scores, leave with thresholds'"
         ) from error
 
 
 def _old_odds(graph: Graph, rows: Rows, model: Any, convert: Callable[[], Any]) -> str:
     """Return the sums of an old operator for trees, the only one of a graph, in double precision."""
-    part = _converted(graph, model, convert).graph
-    trees = [node for node in part.node if node.op_type == "TreeEnsembleClassifier"]
-    if len(trees) != 1 or any(node.op_type not in ("ZipMap", trees[0].op_type) for node in part.node):
+    converted = _converted(graph, model, convert).graph
+    operators = [node for node in converted.node if node.op_type == "TreeEnsembleClassifier"]
+    if len(operators) != 1 or any(node.op_type not in ("ZipMap", "TreeEnsembleClassifier") for node in converted.node):
         raise UnstorableModel(f"a {type(model).__name__} that is more than trees is not supported: use boosted trees")
-    old = {one.name: np.asarray(helper.get_attribute_value(one)) for one in trees[0].attribute}
+    old = {column.name: np.asarray(helper.get_attribute_value(column)) for column in operators[0].attribute}
     n_sums = 1 if len(model.classes_) == _BINARY else len(model.classes_)
     if n_sums == 1 and old["class_ids"].max() == 1:  # CatBoost has sums of both, one the other's negative
         kept = old["class_ids"] == 1
         for name in ("class_ids", "class_treeids", "class_nodeids", "class_weights"):
             old[name] = old[name][kept]
         old["class_ids"] = old["class_ids"] - 1
-    read = [_of_old(old, number, n_sums) for number in np.unique(old["nodes_treeids"])]
-    odds = graph.sum_of_leaves(rows, read)
+    trees = [_of_old(old, number, n_sums) for number in np.unique(old["nodes_treeids"])]
+    odds = graph.sum_of_leaves(rows, trees)
     return graph.add("Add", odds, old["base_values"].astype(np.float64)[None, :]) if "base_values" in old else odds
 
 

@@ -131,7 +131,7 @@ def _by_log_odds(graph: Graph, odds: str, n_classes: int) -> str:
 def _of_average(graph: Graph, rows: Rows, model: Any) -> str:
     """Return the probabilities whose log-odds are the means of those of several models."""
     least = np.array(_LEAST)
-    logs = [graph.add("Log", graph.add("Max", probabilities(graph, rows, one), least)) for one in model.models]
+    logs = [graph.add("Log", graph.add("Max", probabilities(graph, rows, member), least)) for member in model.models]
     mean = graph.add("Div", graph.total(logs), np.array(float(len(logs))))
     return graph.add("Softmax", mean, axis=1)
 
@@ -202,9 +202,9 @@ def _mean_probabilities(graph: Graph, rows: Rows, model: Any) -> str:
     shares = np.bincount([rule.model for rule in model.rules_], weights=model.mixture_)
     terms = []
     for place in np.flatnonzero(shares).tolist():
-        one = model.estimators_[place]
-        values = probabilities(graph, rows, one)
-        terms.append(graph.add("MatMul", values, shares[place] * _places(one, model.classes_)))
+        member = model.estimators_[place]
+        values = probabilities(graph, rows, member)
+        terms.append(graph.add("MatMul", values, shares[place] * _places(member, model.classes_)))
     return graph.total(terms)
 
 
@@ -232,10 +232,10 @@ def _of_rules(graph: Graph, rows: Rows, model: Any) -> str:
     is_positive = (model.classes_ == label).astype(np.float64)
     active, terms = np.flatnonzero(model.mixture_).tolist(), []
     for column in sorted({model.rules_[place].model for place in active}):
-        some = [place for place in active if model.rules_[place].model == column]
-        score, shares = _score(graph, rows, model.estimators_[column], label, model.classes_), model.mixture_[some]
+        rules = [place for place in active if model.rules_[place].model == column]
+        score, shares = _score(graph, rows, model.estimators_[column], label, model.classes_), model.mixture_[rules]
         # Rules add to the positive class above their thresholds, to the other one where not above the lower ones.
-        levels = np.array([model.rules_[place].levels for place in some])  # (n_rules, 2, n_groups)
+        levels = np.array([model.rules_[place].levels for place in rules])  # (n_rules, 2, n_groups)
         upper, lower = levels.transpose(1, 2, 0)
         is_below = graph.add("Sub", np.array(1.0), graph.is_above(score, _of_group(graph, lower)))
         terms += [
@@ -306,8 +306,8 @@ _KINDS = {
     f"{library}.{name}": kind
     for library, kind, names in (
         ("counterpoise", _TREE, ("HistogramTree", "Stump", "LeastErrorStump")),
-        ("counterpoise", _MIXTURE, [f"{one}Classifier" for one in ("AdaLPBoost", "LPBoost", "Mixture", "Goal")]),
-        ("counterpoise", Translator(_of_votes, _votes), [f"{one}BoostClassifier" for one in _VOTERS]),
+        ("counterpoise", _MIXTURE, [f"{name}Classifier" for name in ("AdaLPBoost", "LPBoost", "Mixture", "Goal")]),
+        ("counterpoise", Translator(_of_votes, _votes), [f"{name}BoostClassifier" for name in _VOTERS]),
         ("counterpoise", Translator(_of_average), ["AveragedClassifier"]),
         ("counterpoise", Translator(_of_ramp, _constrained_decision), ["ConstrainedClassifier"]),
         ("sklearn", _TREE, ("DecisionTreeClassifier", "ExtraTreeClassifier")),

@@ -32,7 +32,7 @@ def transform(graph: Graph, rows: Rows, step: Any) -> Rows:
     are_texts = isinstance(rows, GraphColumns) and all(rows.are_texts)
     if are_texts and name in _ENCODERS:
         step = _with_missing_texts(step)
-    elif name in _ENCODERS and any(isinstance(one, str) for some in step.categories_ for one in some):
+    elif name in _ENCODERS and any(isinstance(value, str) for values in step.categories_ for value in values):
         raise UnstorableModel(
             f"the step {name} encodes texts: pass X, a data frame of some thousand rows as predict takes"
         )
@@ -97,10 +97,10 @@ def _with_missing_texts(step: Any) -> Any:
     """Return an encoder of texts to which a missing value is the empty text, as it is to the graph."""
     step = copy(step)
     step.categories_ = [
-        np.array([MISSING_TEXT if one is None or one != one else one for one in some], dtype=object)  # noqa: PLR0124 - NaN
-        for some in step.categories_
+        np.array([MISSING_TEXT if value is None or value != value else value for value in values], dtype=object)  # noqa: PLR0124 - NaN
+        for values in step.categories_
     ]
-    if any(len(set(some)) < len(some) for some in step.categories_):
+    if any(len(set(values)) < len(values) for values in step.categories_):
         raise UnstorableModel(
             f"the step {type(step).__name__} tells missing texts from empty ones, and a graph cannot: make them one"
         )

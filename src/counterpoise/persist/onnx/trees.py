@@ -105,7 +105,7 @@ def tree_attributes(trees: Sequence[PlainTree]) -> dict[str, Any]:
         }
         for name, column in nodes.items():
             columns.setdefault(name, []).append(column)
-        members += [np.append(some, np.nan) for some in codes if some is not None and some.size > 0]
+        members += [np.append(inside, np.nan) for inside in codes if inside is not None and inside.size > 0]
         roots.append(n_nodes)
         n_nodes, n_leaves = n_nodes + split.size, n_leaves + int(is_leaf.sum())
     whole = {name: np.concatenate(parts) for name, parts in columns.items()}
