@@ -13,11 +13,7 @@ from counterpoise.cli import main, sentence
 from counterpoise.cli.commands import app
 from counterpoise.cli.printing import Shown
 
-COMMANDS = (
-    *("demo", "init", "fit", "predict", "audit", "report", "explore"),
-    "explain",
-    *("data", "data list", "data fetch"),
-)
+COMMANDS = sorted(name for name in app if not name.startswith("-"))
 
 
 @pytest.mark.parametrize("asked", [[], ["-h"], ["--help"]])
@@ -32,10 +28,21 @@ def test_help_names_every_command_once_and_what_it_does(asked, capsys):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_every_command_explains_every_option(command, capsys):
-    assert main([*command.split(), "--help"]) == 0
+def test_help_is_one_screen_that_begins_with_an_example_and_names_every_option(command, capsys):
+    assert main([command, "--help"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"Usage: counterpoise {command}")
+    assert main([command, "--help-all"]) == 0
+    whole = capsys.readouterr().out
+    assert shown.startswith(f"  counterpoise {command}")
+    assert shown.count("\n") <= 24
+    assert max(map(len, shown.splitlines())) <= 80
+    assert set(re.findall(r"(?<![a-z-])--[a-z][a-z-]+", whole)) <= {*re.findall(r"--[a-z-]+", shown), "--help"}
+
+
+def test_help_in_full_explains_every_option(capsys):
+    assert main(["choose", "--help-all"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Usage: counterpoise choose")
     rows = [line for line in shown.splitlines() if line.startswith(("│ --", "│ *"))]
     assert all(len(line.strip("│ *").split("  ", 1)) == 2 for line in rows), "an option without words"
 
@@ -43,7 +50,7 @@ def test_help_of_every_command_explains_every_option(command, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["fitt", "goals.toml"], "Did you mean fit"),
+        (["fitt", "goals.toml"], "Did you mean 'fit'?"),
         (["fit"], "fit needs a goals file, or --from RUN"),
         (["fit", "goals.toml", "--alpha", "0.2"], "--alpha is for fit --from RUN."),
         (["fit", "goals.toml", "--no-proof"], "--proof is for fit --from RUN."),

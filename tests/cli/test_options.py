@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from counterpoise import runs
-from counterpoise.cli import main
+from counterpoise.cli import commands, main
 from counterpoise.cli.printing import Shown
 from counterpoise.runs import RunSettings, goals_file, tables, use
 from counterpoise.runs.rebalanced import changed, command_for
@@ -18,7 +18,9 @@ def asked(monkeypatch, capsys, tmp_path):
     """Return a function that tells what a command would call a function of ``counterpoise.runs`` with."""
 
     monkeypatch.chdir(tmp_path)
-    Path("rows.csv").touch()
+    for name in ("rows.csv", "goals.toml", "rules.json"):
+        Path(name).touch()
+    Path("run").mkdir()
 
     def calls(name, command, place=runs):
         seen = []
@@ -32,6 +34,7 @@ def asked(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(runs, "open_run", lambda folder: SimpleNamespace(folder=Path(folder)))
         monkeypatch.setattr(Shown, "open_run", lambda _self, _command, folder, _goals=None: runs.open_run(folder))
         monkeypatch.setattr(Shown, "begin", lambda _self, _command, *_files, goals=None: None)  # noqa: ARG005
+        monkeypatch.setattr(commands, "check_run_folder", Path)
         monkeypatch.setattr(goals_file, "check_goals_file", lambda _path: None)
         assert main(command) == 2, capsys.readouterr()
         assert "that is all" in capsys.readouterr().err
@@ -127,7 +130,6 @@ def test_audit_of_a_run(asked, options, named):
         "drawn": False,
         **named,
     }
-    Path("run").mkdir()
     assert asked("audit_run", ["audit", "run"])[0] == ["run", "None"]
 
 
@@ -147,7 +149,7 @@ CHOSEN = {
     **dict.fromkeys(
         ("baseline", "weights", "largest_weight", "largest_value", "positive", "objective", "budget", "defer_cost")
     ),
-    **dict.fromkeys(("defer_label", "ids", "key")),
+    **dict.fromkeys(("defer_label", "ids", "key", "sql")),
     "by": (),
     "groups": (),
     "alpha": None,

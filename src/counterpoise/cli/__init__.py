@@ -13,7 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from counterpoise.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, NO_READER, NOT_MET, OVERVIEW
+from counterpoise._base.text import did_you_mean
+from counterpoise.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, NO_READER, NOT_MET, OVERVIEW, help_by_command
 
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
 _IMPORT, _GOAL, _FROM = "--import", "--goal", "--from"
@@ -53,10 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         tokens = _without_imports(given)
-        if tokens in ([], ["--help"], ["-h"]):
-            sys.stdout.write(OVERVIEW)
+        if (screen := _help_for(tokens)) is not None:
+            sys.stdout.write(screen)
             return DONE
-        _check_name(tokens[0])
+        tokens = ["--help" if word == "--help-all" else word for word in tokens]
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes a tenth of a second
         # Threads of OpenMP and BLAS that wait then sleep: beside other work a fit took four times as long.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -76,10 +77,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(error, given)
 
 
-def _check_name(command: str) -> None:
-    """Refuse the name that a command had."""
+def _help_for(tokens: list[str]) -> str | None:
+    """Return the help that is asked for, None for another request; refuse a command that there is not."""
+    if tokens in ([], ["--help"], ["-h"]):
+        return OVERVIEW
+    command, screens = tokens[0], help_by_command()
     if command in _NOW:
         raise ValueError(f"`{command}` is `{_NOW[command]}` since 0.3.")
+    if command not in screens and not command.startswith("-"):
+        raise ValueError(f"Unknown command {command!r}.{did_you_mean(command, screens)} Known: {', '.join(screens)}.")
+    return screens.get(command) if {"--help", "-h"} & set(tokens) else None
 
 
 def _without_imports(tokens: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from counterpoise import report as pages
 from counterpoise.cli import monitoring, tables
 from counterpoise.cli.exit_codes import DONE, NOT_MET, OVERVIEW
 from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, flowing, write_csv, write_page
-from counterpoise.runs.places import check_place, check_run_folder
+from counterpoise.runs.places import check_data_file, check_goals_path, check_place, check_run_folder
 
 app = App(
     name="counterpoise",
@@ -81,6 +81,7 @@ def init(
     output
         Where the goals file goes.
     """
+    csv.check_columns(data, target=target, groups=groups, baseline=baseline)
     shown.begin("init", data)
     from counterpoise.runs.starting import start_from  # noqa: PLC0415
 
@@ -162,6 +163,7 @@ def fit(
     if goals is None:
         raise ValueError("fit needs a goals file, or --from RUN. counterpoise init writes a goals file.")
     tables.refuse_options(changes, "{option} is for fit --from RUN. Write it into the goals file.")
+    check_goals_path(goals)
     from counterpoise.runs.goals_file import check_goals_file  # noqa: PLC0415
 
     check_goals_file(goals)
@@ -216,6 +218,8 @@ def predict(
     """
     if str(output).startswith("-") and str(output) != "-":
         raise ValueError(f"--output must name a file, or be - to print; got the option {str(output)!r}.")
+    check_run_folder(run)
+    check_data_file(data)
     opened = shown.open_run("predict", run)
     with csv.reading():
         from counterpoise.runs.use import predictions_of  # noqa: PLC0415 - heavy
@@ -274,6 +278,8 @@ def explain(
         raise ValueError(
             "--groups, --adverse and --output are for the principal reasons of a batch. Pass --reasons too."
         )
+    check_run_folder(run)
+    check_data_file(data)
     opened = shown.open_run("explain", run)
     with csv.reading():
         explanations = runs.explain_run(opened, data, rows=row, ids=ids)

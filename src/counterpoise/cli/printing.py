@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from counterpoise._base.progress import bar_of_progress, lines_of_progress
 from counterpoise._base.text import plain_values
-from counterpoise.runs.places import check_data_file, check_run_folder
+from counterpoise.runs.places import check_data_file, check_header, check_run_folder
 
 _DESCRIPTION = re.compile(r"(?:\n {4}\S.*)+")  # of a parameter
 _TABS = {"\\t": "\t", "tab": "\t"}  # as a shell lets them be typed
@@ -33,12 +33,22 @@ class Csv:
     decimal: str | None = None
     """The decimal mark of numbers in a CSV file, "." or ",". Default: that of the run, else a point."""
 
+    @property
+    def separator(self) -> str | None:
+        """Return the separator of columns, where it is given."""
+        return None if self.delimiter is None else _TABS.get(self.delimiter, self.delimiter)
+
+    def check_columns(self, table: Path, **named: str | Sequence[str] | None) -> None:
+        """Check that a table is there, and has the columns that options name."""
+        check_data_file(table)
+        columns = {option: [value] if isinstance(value, str) else value or [] for option, value in named.items()}
+        check_header(table, columns, self.separator, self.encoding)
+
     def reading(self) -> AbstractContextManager[None]:
         """Return a context in which CSV files are read this way."""
         from counterpoise.runs.settings import Written, written_as  # noqa: PLC0415 - only where a command runs
 
-        delimiter = None if self.delimiter is None else _TABS.get(self.delimiter, self.delimiter)
-        return written_as(Written(delimiter, self.encoding, self.decimal))
+        return written_as(Written(self.separator, self.encoding, self.decimal))
 
 
 Read = Annotated[Csv, Parameter(name="*", negative="", show_default=False)]

@@ -9,7 +9,8 @@ from cyclopts import Parameter
 from counterpoise import runs
 from counterpoise.cli.exit_codes import DONE, NOT_MET
 from counterpoise.cli.printing import PRINTED, USUAL, Csv, Flag, Out, Read, Shown, write_csv, write_page
-from counterpoise.runs.places import check_data_file, check_place
+from counterpoise.runs.errors import DataError
+from counterpoise.runs.places import check_data_file, check_goals_path, check_place
 
 Several = Parameter(negative="")
 
@@ -129,6 +130,10 @@ def choose(
     output
         Where the rules go.
     """
+    columns = [name for name in by or () if name != "baseline"]
+    csv.check_columns(
+        table, target=target, score=score, by=columns, groups=groups, baseline=baseline, weights=weights, ids=ids
+    )
     shown.begin("choose", table, goals=goal)
     _check_page(report, table, output)
     from counterpoise.runs.fitting import report_cautions  # noqa: PLC0415 - heavy: only where the command runs
@@ -235,6 +240,10 @@ def plan(
             "A plan needs either a pilot, --score with the column of its scores, or assumptions, --base-rate, --recall "
             f"and --false-positive-rate; got {'both' if is_assumed else 'neither'}."
         )
+    if goals is not None:
+        check_goals_path(goals)
+    if table is not None:
+        csv.check_columns(table, score=score, ids=ids)
     shown.begin("plan", *([] if table is None else [table]), goals=goal)
     if curve is not None:
         check_place(curve, read=table, option="--curve")
@@ -288,6 +297,10 @@ def apply(
     files = [] if table is None else [table]
     if (sql is not None) == (table is not None) or (table is not None and (ids is None or output is None)):
         raise ValueError("apply needs a table with --ids and --output, or --sql FILE and no table.")
+    if not rules.is_file():
+        raise DataError(f"There is no file of rules {rules}; counterpoise choose writes one.")
+    if table is not None:
+        csv.check_columns(table, ids=ids)
     shown.begin("apply", *files)
     from counterpoise.runs.tables import apply_rules, write_sql  # noqa: PLC0415
 
@@ -418,6 +431,7 @@ def audit(
     refuse_options(of_impact | {"output": output}, "{option} is for impact ratios. Pass --impact too.")
     if target is None or prediction is None or not goal:
         raise ValueError("An audit of goals needs --target, --prediction and --goal. For impact ratios pass --impact.")
+    csv.check_columns(table, target=target, prediction=prediction, groups=groups, baseline=baseline, weights=weights)
     shown.begin("audit", table, goals=goal)
     from counterpoise.runs.summary import audit_text, audit_words  # noqa: PLC0415
     from counterpoise.runs.tables import audit_table  # noqa: PLC0415
@@ -467,6 +481,7 @@ def _audit_impact(
     shown: Shown,
 ) -> None:
     """Print impact ratios, and write them as CSV and as a page."""
+    csv.check_columns(table, prediction=prediction, groups=groups)
     shown.begin("audit", table)
     if output is not None:
         check_place(output, read=table)

@@ -16,7 +16,7 @@ from counterpoise._base.text import did_you_mean, short
 from counterpoise.persist.file_access import read_file
 from counterpoise.runs.errors import GoalsFileError, listed, twice_in
 from counterpoise.runs.methods import DEPLOYED, GOALS, METHODS, Faults, check_method, defers
-from counterpoise.runs.places import check_data_file
+from counterpoise.runs.places import check_data_file, check_goals_path
 from counterpoise.runs.results import CVAR, SPLITS, TRAIN
 from counterpoise.runs.settings import DataSettings, MethodSettings, RunSettings, data_files
 
@@ -181,10 +181,7 @@ def read_goals_file(path: str | Path) -> RunSettings:
 def read_bytes(path: str | Path) -> bytes:
     """Return the bytes of a goals file."""
     path = Path(path)
-    if path.is_dir():
-        raise GoalsFileError(f"{path} must be a goals file (TOML); it is a folder.")
-    if not path.exists():
-        raise GoalsFileError(f"There is no goals file {path}. Write one with: counterpoise init DATA --target COLUMN.")
+    check_goals_path(path)
     try:
         return read_file(path, _MOST_BYTES)
     except OSError as error:

@@ -1,8 +1,10 @@
 """The files of a run folder by name, and checks of places; commands ask these before they load more."""
 
+import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from counterpoise.runs.errors import DataError, RunFolderError
+from counterpoise.runs.errors import DataError, GoalsFileError, RunFolderError, check_columns
 
 SETTINGS, DONE = "settings.json", "done.json"  # in every run folder; the second is written last
 GOALS, MODEL, RESULT = "goals.toml", "model.cp", "result.json"
@@ -13,6 +15,8 @@ MONITOR, MONITOR_LOG = "monitor.json", "monitor.jsonl"  # of batches that came a
 _OWN = (GOALS, SETTINGS, MODEL, RESULT, ENVIRONMENT, LOG, DONE, POOL_OUTPUTS, KEY, MONITOR, MONITOR_LOG)
 REPORT, MONITOR_PAGE = "report.html", "monitor.html"
 CHECKPOINT = "checkpoint"  # a folder
+PARQUET = (".parquet", ".pq")
+_LONGEST_HEADER = 1 << 20  # characters
 
 
 def is_run(folder: Path) -> bool:
@@ -39,6 +43,31 @@ def check_data_file(path: Path) -> None:
     """Check that a data file is there."""
     if not path.exists() and "\0" not in str(path):  # a name that can be of no file is refused where it is opened
         raise DataError(f"There is no data file {path}.")
+
+
+def check_goals_path(path: Path) -> None:
+    """Check that a goals file is there."""
+    if path.is_dir():
+        raise GoalsFileError(f"{path} must be a goals file (TOML); it is a folder.")
+    if not path.exists():
+        raise GoalsFileError(f"There is no goals file {path}. Write one with: counterpoise init DATA --target COLUMN.")
+
+
+def check_header(path: Path, named: Mapping[str, Sequence[str]], delimiter: str | None, encoding: str | None) -> None:
+    """Check that a CSV file has the columns that options name, before what reads whole files is loaded.
+
+    It says nothing about a header that cannot be read this way: what reads the file says what is wrong.
+    """
+    if path.suffix.lower() in PARQUET or not path.is_file():
+        return
+    try:
+        with path.open(encoding=encoding or "utf-8-sig", newline="") as stream:
+            header = next(csv.reader([stream.readline(_LONGEST_HEADER)], delimiter=delimiter or ","), [])
+    except (OSError, ValueError, LookupError, TypeError, csv.Error):
+        return
+    for option, names in named.items():
+        if len(header) > 1:
+            check_columns(names, header, path, f"--{option}: ")
 
 
 def check_place(path: Path, *, read: Path | None = None, option: str = "--output") -> None:

@@ -24,8 +24,8 @@ from pydantic import (
 )
 
 from counterpoise._base.contexts import set_within
+from counterpoise.runs.places import PARQUET
 
-_PARQUET = (".parquet", ".pq")
 _DELIMITER = re.compile(r"[ -!#-~\t]")  # a printable sign of ASCII that is no quote
 Label: TypeAlias = StrictStr | StrictInt | StrictFloat | StrictBool
 Number: TypeAlias = StrictInt | StrictFloat
@@ -80,7 +80,7 @@ def how_written() -> Written:
 
 def is_parquet(path: Path) -> bool:
     """Tell by its ending whether a file is a Parquet file."""
-    return path.suffix.lower() in _PARQUET
+    return path.suffix.lower() in PARQUET
 
 
 class _Table(BaseModel):
