@@ -2,9 +2,9 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 
 def load_json(text: str | bytes, **options: Any) -> Any:
@@ -107,6 +107,42 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word.lower(), names, n=1)
     near = near or [name for name in names if len(word) > 1 and name.startswith(word.lower())]
     return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+class Setting(NamedTuple):
+    """A parameter and the value that it should have."""
+
+    name: str
+    value: Any
+    code: str = ""  # of the value in Python, where its ``repr`` is another
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.code or repr(self.value)}"
+
+
+class Advice(str):
+    """A sentence about parameters, as Python writes them; ``written`` has them in the words of a command or a file.
+
+    Examples
+    --------
+    >>> from counterpoise._base.text import Advice, Setting
+    >>> advice = Advice("Set ", Setting("decision", "sticky"), ", which mixes rules.")
+    >>> print(advice, advice.written(lambda setting: f"--{setting.name} {setting.value}"))
+    Set decision='sticky', which mixes rules. Set --decision sticky, which mixes rules.
+    """
+
+    __slots__ = ("parts",)
+    parts: "tuple[str | Setting, ...]"
+
+    def __new__(cls, *parts: "str | Setting") -> Self:
+        """Return the sentence that the parts make."""
+        advice = super().__new__(cls, "".join(map(str, parts)))
+        advice.parts = parts
+        return advice
+
+    def written(self, write: Callable[[Setting], str]) -> str:
+        """Return the sentence with each setting as ``write`` has it."""
+        return "".join(write(part) if isinstance(part, Setting) else part for part in self.parts)
 
 
 class Secret(bytes):

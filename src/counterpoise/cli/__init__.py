@@ -1,19 +1,16 @@
 """The command line: parse, call one function, print."""
 
-import ast
 import errno
 import json
 import os
-import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from counterpoise._base.text import did_you_mean
+from counterpoise._base.text import Advice, Setting, did_you_mean
 from counterpoise.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, NO_READER, NOT_MET, OVERVIEW, help_by_command
 
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
@@ -27,10 +24,6 @@ _NOW = {  # what has become of the commands of 0.2
     "compare": "report RUN RUN",
     "pack": "report RUN --pack FILE.zip",
 }
-_ARGUMENT = re.compile(
-    r"(?:(?<=\b[Ss]et )|(?<=\bor ))(?P<name>decision|by|alpha)=(?P<value>'[^']*'|\[[^\]]*\]|[0-9.]*[0-9])"
-)
-_GROUPS = re.compile(r"by=Groups\((?P<names>'[^']*'|\[[^\]]*\]), unknown='pool'\)")
 _RESUMES = " Finished parts are kept: run the same command again to resume."
 _EXTRAS = {"numba": "boosting", "daqp": "boosting"}  # of packages that not every command needs
 _EXPECTED = (ValueError, TypeError, OSError, ImportError)
@@ -116,7 +109,7 @@ def _without_imports(tokens: list[str]) -> list[str]:
 def _refuse(error: Exception, words: Sequence[str]) -> int:
     """Say what was wrong in one paragraph, with lines to copy where there is a way out, and return the exit code."""
     has_options = bool(_goals_in(words)) or any(word.split("=")[0] == _FROM for word in words)  # else a file has them
-    said = _without_python(sentence(error), has_options=has_options)
+    said = sentence(error, _as_option if has_options else _as_key)
     message, goals = f"counterpoise: {said}\n", sys.modules.get("counterpoise.goals")  # heavy: it may wait
     if goals is None or not isinstance(error, goals.InfeasibleGoals):
         sys.stderr.write(message)
@@ -131,40 +124,20 @@ def _refuse(error: Exception, words: Sequence[str]) -> int:
     return NOT_MET
 
 
-def _without_python(text: str, *, has_options: bool) -> str:
-    """Return advice to set arguments of Python as options, or as lines of a goals file.
+def _as_option(setting: Setting) -> str:
+    """Return a setting as options of a command, where one can say it."""
+    if isinstance(setting.value, dict):
+        return f"{_as_key(setting)} of a goals file"
+    values = setting.value if isinstance(setting.value, list) else [setting.value]
+    return " ".join(shlex.join([f"--{setting.name}", str(value)]) for value in values)
 
-    Examples
-    --------
-    >>> from counterpoise.cli import _without_python
-    >>> _without_python("Set decision='sticky', or alpha=1.0; set by=['sex', 'race'].", has_options=True)
-    'Set --decision sticky, or --alpha 1.0; set --by sex --by race.'
-    >>> _without_python("Set decision='sticky'.", has_options=False)
-    'Set decision = "sticky" in [method.parameters].'
-    >>> _without_python("set by=Groups('job', unknown='pool')", has_options=True)
-    'set by = { names = ["job"], unknown = "pool" } in [method.parameters] of a goals file'
-    >>> _without_python("ids are for decision='sticky'; set by='marital status'.", has_options=True)
-    "ids are for decision='sticky'; set --by 'marital status'."
-    """
 
-    def as_table(found: re.Match[str]) -> str:
-        names = ast.literal_eval(found["names"])
-        names = names if isinstance(names, list) else [names]
-        return f'by = {{ names = {json.dumps(names)}, unknown = "pool" }} in [method.parameters] of a goals file'
-
-    def instead(found: re.Match[str]) -> str:
-        try:
-            name, value = found["name"], ast.literal_eval(found["value"])
-        except (SyntaxError, ValueError):  # a list of columns, one of which is called "]"
-            return found[0]
-        if not has_options:
-            return f"{name} = {json.dumps(value)}{'' if name == 'alpha' else ' in [method.parameters]'}"
-        values = value if isinstance(value, list) else [value]
-        return " ".join(shlex.join([f"--{name}", str(one)]) for one in values)
-
-    with suppress(SyntaxError, ValueError):  # a column called "]" or the like
-        text = _GROUPS.sub(as_table, text)
-    return _ARGUMENT.sub(instead, text)
+def _as_key(setting: Setting) -> str:
+    """Return a setting as a line of a goals file."""
+    value = json.dumps(setting.value)
+    if isinstance(setting.value, dict):
+        value = "{ " + ", ".join(f"{name} = {json.dumps(part)}" for name, part in setting.value.items()) + " }"
+    return f"{setting.name} = {value}{'' if setting.name == 'alpha' else ' in [method.parameters]'}"
 
 
 def _command(words: Sequence[str]) -> str:
@@ -204,13 +177,13 @@ def _way_out(error: Any, given: Sequence[str], *, has_options: bool) -> Iterator
         yield from (f"    {before}{json.dumps(text)}" for text in kept)
 
 
-def sentence(error: Exception) -> str:
-    """Return what the user reads in place of a traceback."""
-    words = _words(error)
+def sentence(error: Exception, write: Callable[[Setting], str] = str) -> str:
+    """Return what the user reads in place of a traceback; ``write`` is how settings that it advises are written."""
+    words = _words(error, write)
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
 
 
-def _words(error: Exception) -> str:
+def _words(error: Exception, write: Callable[[Setting], str]) -> str:
     if isinstance(error, ModuleNotFoundError) and _INSTALL not in str(error):  # others say what to install
         extra = _EXTRAS.get(error.name or "", "cli")
         return f'{error}. This needs more packages: {_INSTALL} "counterpoise[{extra}]"'
@@ -220,13 +193,19 @@ def _words(error: Exception) -> str:
         return _of_system(error)
     if isinstance(error, _EXPECTED) or type(error).__module__.startswith("cyclopts"):
         # below the first line a goal's text is shown with a mark at the place
-        first, *more = str(error).splitlines() or [type(error).__name__]
+        first, *more = _text(error, write).splitlines() or [type(error).__name__]
         goal = more[0].strip() if more and first.startswith("Cannot read the goal") else ""
         return " ".join([f"{first} In: {goal}" if goal else first, *getattr(error, "__notes__", ())])
     return (
         f"Unexpected {type(error).__name__}: {error}. This is a bug in counterpoise; "
         "set COUNTERPOISE_TRACEBACK=1 and run it again to see where."
     )
+
+
+def _text(error: Exception, write: Callable[[Setting], str]) -> str:
+    """Return the message of an error, with the settings that it advises as the user writes them."""
+    advice = error.args[0] if error.args and isinstance(error.args[0], Advice) else error
+    return str(advice.written(write)) if hasattr(advice, "written") else str(error)
 
 
 def _of_system(error: OSError) -> str:

@@ -1,12 +1,13 @@
 """The error for goals that cannot be met, and the bounds that it offers."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.text import Advice, Setting
 from counterpoise.goals.expressions import Goal, Rate, Ratio, Searched
 from counterpoise.goals.ranges import goal_range
 from counterpoise.solvers.linear_program import power_of_two
@@ -177,6 +178,10 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         }
 
     def __str__(self) -> str:
+        return self.written(str)
+
+    def written(self, write: Callable[[Setting], str]) -> str:
+        """Return the message with each setting that it advises as ``write`` has it."""
         goals = " and ".join(map(str, self.conflict))
         if not self.proven:
             start = f"No {self.kind} was found that meets"
@@ -194,7 +199,8 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         is_beyond = any((abs(goal.bound) > 1 or goal.is_equality) and _is_of_shares(goal) for goal in self.conflict)
         percent = is_beyond and self.least_violation > 1
         message = f"{start} {goals}.{least}{f' {PERCENT}' if percent else ''}{self._advice()}"
-        return " ".join([message, *self.hints])
+        hints = (hint.written(write) if isinstance(hint, Advice) else hint for hint in self.hints)
+        return " ".join([message, *hints])
 
     def _advice(self) -> str:
         replacements = [str(new) for way in self.ways_out for new in way.values()]

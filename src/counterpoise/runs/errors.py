@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from counterpoise._base.text import did_you_mean, load_json, short
+from counterpoise._base.text import Advice, did_you_mean, load_json, short
 from counterpoise.persist.file_access import read_file
 
 
@@ -28,7 +28,8 @@ def as_data_error(before: str, after: str = "") -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise DataError(f"{before}{error}{after}") from error
+        words = error.args[0] if error.args and isinstance(error.args[0], Advice) else Advice(str(error))
+        raise DataError(Advice(before, *words.parts, after)) from error
 
 
 class ColumnError(DataError):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from counterpoise._base.budget import check_budget
+from counterpoise._base.text import Advice, Setting
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
@@ -169,8 +170,9 @@ def _hint_of_groups(ranked: RankedScores, problem: Problem) -> Iterator[str]:
     best = best_fixed(own, problem._replace(budget=None), nearest=False)
     if best.violation <= 0:
         risk = value_of(own.predictions_of(best.rule), problem, np.ones(1))
-        by = repr(names[0] if len(names) == 1 else list(names))
-        yield f"One rule with a threshold for each group meets them, with an objective of {risk:.4g}: set by={by}."
+        by = names[0] if len(names) == 1 else list(names)
+        head = f"One rule with a threshold for each group meets them, with an objective of {risk:.4g}: set "
+        yield Advice(head, Setting("by", by), ".")
 
 
 def best_fixed(ranked: RankedScores, problem: Problem, *, nearest: bool = True) -> FixedRule:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import expit, logit
 
-from counterpoise._base.text import did_you_mean
+from counterpoise._base.text import Advice, Setting, did_you_mean
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
@@ -75,9 +75,12 @@ def find_groups(by: Groups, table: Table, n_rows: FloatArray | None = None) -> R
     if thin and not pools:
         first = next(iter(thin))
         raise ValueError(
-            f"The group {first!r} has {thin[first]} rows to choose a threshold on, fewer than {by.min_rows}. Pass "
-            f"more rows, name fewer columns in by, merge small groups, or set by={_pooling_text(by.names)}, which "
-            "decides about small groups together."
+            Advice(
+                f"The group {first!r} has {thin[first]} rows to choose a threshold on, fewer than {by.min_rows}. Pass "
+                "more rows, name fewer columns in by, merge small groups, or set ",
+                Setting("by", {"names": list(by.names), "unknown": "pool"}, _pooling_text(by.names)),
+                ", which decides about small groups together.",
+            )
         )
     own = [name for name in names if name not in thin]
     return RuleGroups(by.names, (*own, OTHERS) if pools else tuple(own))
