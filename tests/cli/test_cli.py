@@ -110,7 +110,7 @@ def test_a_fault_of_our_own_says_so_and_how_to_see_more():
 
 def test_what_to_install_is_said_once():
     told = sentence(ModuleNotFoundError("No module named 'rich'"))
-    assert told.endswith('. The command line needs more packages: pip install "counterpoise[cli]"')
+    assert told.endswith('. This needs more packages: pip install "counterpoise[cli]"')
     other = 'PNG images need Pillow: pip install "counterpoise[images]"'
     assert sentence(ModuleNotFoundError(other)) == other
 
