@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -369,6 +370,7 @@ def readers(place: Path) -> dict[str, Reader]:
     ours = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
     goal = cp.GoalClassifier(ours, goals=["recall >= 0.6"], by="sex", cv="prefit", random_state=0)
     goal.set_params(decision="sticky", alpha=0.6, confidence=None).fit(X, y, sensitive_features={"sex": sex})
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
     boosted = cp.AdaLPBoostClassifier(HistogramTree(max_depth=2), n_estimators=3, random_state=0).fit(X, y)
     conversation = Conversation(session_of_model(goal, X, y, sensitive_features={"sex": sex}))
     (place / "goals.toml").write_text(GOALS_FILE)
@@ -418,7 +420,7 @@ def readers(place: Path) -> dict[str, Reader]:
         "goal": Reader(lambda data: parse_goal(data.decode(errors="surrogateescape")), [*map(str.encode, GOALS)], text),
         "goals file": Reader(lambda data: parse_goals_file(data, Path("goals.toml")), goals_files, text),
         "rules file": Reader(from_file(place / "rules.json", read_rules), [json.dumps(RULES).encode()], plain),
-        "model": Reader(read_model, [*map(persist.dumps, (goal, boosted, ours))], changed_model),
+        "model": Reader(read_model, [*map(persist.dumps, (goal, boosted, ours, forest))], changed_model),
         "checkpoint": continue_fit(boosted, X, y, place),
         "result": Reader(
             from_file(place / "result.json", lambda path: read_result(path).table()),
