@@ -16,6 +16,7 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 """
+COMPILERS = {"numba", "llvmlite", "daqp"}
 PYTHON = {"numba", "llvmlite", "daqp", "filelock", "pandas"}
 
 RULES = """
@@ -103,6 +104,52 @@ tail = cp.GoalClassifier(Untrained(), goals="recall >= 0.5", alpha=0.1, decision
 sentence(lambda: tail.fit([[0.0], [1.0]] * 50, [0, 1] * 50))
 """
 
+COMMANDS = """
+import contextlib, io
+import numpy as np
+from counterpoise.cli import main
+from counterpoise.datasets import loans
+from counterpoise.explorer import session_of_run
+
+frame = loans(3000, random_state=0)[0]
+outcomes = (frame["default"] == "yes").to_numpy()
+frame["p"], frame["id"] = 0.3 * outcomes + 0.7 * np.random.default_rng(0).random(3000), range(3000)
+frame.to_csv("loans.csv", index=False)
+
+def call(*words):
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as wrong:
+        status = main([*words])
+    if status:
+        print(*words, said.getvalue(), wrong.getvalue())
+
+call("init", "loans.csv", "--target", "default", "--groups", "sex", "-o", "init.toml")
+with open("goals.toml", "w") as file:
+    file.write('''
+goals = ["recall >= 0.5", "false_positive_rate <= 0.5"]
+[data]
+files = "loans.csv"
+target = "default"
+drop = ["p", "id"]
+[method]
+name = "goals"
+models = [{name = "logistic"}]
+''')
+call("fit", "goals.toml", "-o", "run", "--quiet")
+call("explain", "run", "loans.csv")
+call("predict", "run", "loans.csv", "-o", "predicted.csv")
+call("audit", "run")
+call("report", "run")
+call("goals", "recall >= 0.8")
+call("data", "list")
+assumed = ["--base-rate", "0.3", "--recall", "0.8", "--false-positive-rate", "0.1"]
+call("plan", "--goal", "recall >= 0.7", *assumed, "--rows", "300")
+scores = ["--target", "default", "--score", "p", "--positive", "yes"]
+call("choose", "loans.csv", *scores, "--goal", "recall >= 0.6", "--by", "sex", "-o", "rules.json", "--quiet")
+call("apply", "rules.json", "loans.csv", "--ids", "id", "-o", "decisions.csv", "--quiet")
+session = session_of_run("run")
+print(session.answer(session.start)["kind"])
+"""
+
 
 def run(code, blocked, folder):
     """Return what code prints in a process in which some packages cannot be imported."""
@@ -136,3 +183,8 @@ def test_what_needs_a_compiler_says_what_to_install_before_anything_is_trained(t
     lines = run(SENTENCES, PYTHON, tmp_path)
     assert len(lines) == 3
     assert all('pip install "counterpoise[boosting]"' in line for line in lines)
+
+
+@pytest.mark.slow
+def test_commands_and_the_explorer_work_on_a_run(tmp_path):
+    assert run(COMMANDS, COMPILERS, tmp_path) == ["answer"]
