@@ -292,14 +292,6 @@ def test_the_guide_shows_this_table():
     assert as_table() in PAGE.read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("dask.distributed")
-    settings = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 def fitted(case, place):
     """Return a model of a place of the matrix, with the labels that it was chosen on."""
     models, y, baseline = THREE if place == CLASSES else TWO
@@ -326,13 +318,14 @@ def fitted(case, place):
 
 
 def over_dask(model, y, columns):
-    dd = pytest.importorskip("dask.dataframe")
+    dask, dd = (pytest.importorskip(name) for name in ("dask", "dask.dataframe"))
     frame = pd.DataFrame(ROWS, columns=["f0", "f1"]).assign(**COLUMNS, y=y)
     names = [name for name in ("baseline", "sample_weight") if name in columns]
     parts = dd.from_pandas(frame.assign(**{name: columns[name] for name in names}), npartitions=2)
     columns |= {name: parts[name] for name in names}
     X = parts[["f0", "f1"]].to_dask_array(lengths=True)
-    model.fit(X, parts["y"], sensitive_features=parts[list(COLUMNS)], **columns)
+    with dask.config.set(scheduler="synchronous"):
+        model.fit(X, parts["y"], sensitive_features=parts[list(COLUMNS)], **columns)
     return model.to_local()
 
 
@@ -354,7 +347,6 @@ SEARCHED = {("conditional disparity", place) for place in (ONE, SEVERAL)}  # by 
 CELLS = [slow(*cell) if cell in SEARCHED else cell for cell in product(CASES, PLACES)]
 
 
-@pytest.mark.usefixtures("client")
 @pytest.mark.parametrize(("name", "place"), CELLS)
 def test_each_cell_works_or_is_refused_by_a_fact(name, place):
     case = CASES[name]

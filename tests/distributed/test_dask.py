@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import GoalClassifier, MixtureClassifier
 from counterpoise.distributed import DaskGoalClassifier, DaskMixtureClassifier
@@ -26,8 +27,10 @@ FEATURES = FRAME[["a", "b", "c"]]
 PARITY = "abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.1"
 SETTINGS = {"alpha": 0.4, "random_state": 0}
 POOL = [
-    HistogramTree(2, max_bins=bins, min_samples_leaf=5).fit(FEATURES[first::2], FRAME.label[first::2])
-    for first, bins in ((0, 8), (1, 32))
+    DecisionTreeClassifier(max_depth=2, min_samples_leaf=5, random_state=0).fit(
+        FEATURES[first::2], FRAME.label[first::2]
+    )
+    for first in (0, 1)
 ]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import load, save
 from counterpoise.distributed import DaskGoalClassifier, DaskMixtureClassifier
@@ -21,7 +22,8 @@ RNG = np.random.default_rng(8)
 FRAME = pd.DataFrame({"a": RNG.normal(size=120), "b": RNG.normal(size=120), "sex": "M", "label": "no"})
 FRAME.loc[80:, "sex"] = "F"  # a group in one partition only
 FRAME.loc[FRAME.index[:40][FRAME.a[:40] > 0], "label"] = "yes"  # a class in one partition only
-POOL = [Stump().fit(FRAME[["a", "b"]], FRAME.label), Stump().fit(FRAME[:50][["a", "b"]], FRAME.label[:50])]
+STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)
+POOL = [clone(STUMP).fit(rows[["a", "b"]], rows.label) for rows in (FRAME, FRAME[:50])]
 MODEL = DaskMixtureClassifier(POOL, alpha=0.5, random_state=0)
 
 

@@ -10,6 +10,7 @@ from sklearn import set_config
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise import (
     AdaLPBoostClassifier,
@@ -27,7 +28,7 @@ KEY = b"an open secret of tests only...."
 KEYED = Draws(KEY)
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(120, 3)), np.arange(120) % 2
-STUMP = Stump().fit(X, Y)
+STUMP = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X, Y)
 MODELS = {
     "AdaLPBoostClassifier": AdaLPBoostClassifier(Stump(), n_estimators=5, alpha=0.5),
     "LPBoostClassifier": LPBoostClassifier(Stump(), n_estimators=5, alpha=0.5),

@@ -7,11 +7,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Perceptron
+from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
 from counterpoise import persist
 from counterpoise.goals import InfeasibleGoals, Table
-from counterpoise.learners import HistogramTree
 
 N = 600
 RNG = np.random.default_rng(0)
@@ -20,7 +20,7 @@ X = RNG.normal(size=(N, 3)) + 0.6 * (SEX == "M")[:, None]
 Y = np.where(X[:, 0] + X[:, 1] + RNG.normal(size=N) > 0.8, "yes", "no")
 OLD = np.where(X[:, 0] > 0.5, "yes", "no")  # what the deployed model says
 MODEL = LogisticRegression().fit(X[:200], Y[:200])
-TREE = HistogramTree(max_depth=3).fit(X[:200], Y[:200])
+TREE = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X[:200], Y[:200])
 CHOOSE = slice(200, None)
 PARITY = [
     "positive_rate(sex=F) - positive_rate(sex=M) <= 0.02",
