@@ -12,7 +12,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise._base.threads import available_cpus
 from counterpoise.learners import BinnedFeatures, HistogramTree, bin_features
-from counterpoise.learners._tree_kernels import add_all_rows
 
 ROUNDS = 20
 FLOOR = "one addition a row and feature at the root, half the rows at each further level, over all processors"
@@ -52,12 +51,9 @@ def fit_rounds(given: Data, depth: int, n_rounds: int) -> np.ndarray:
 
 
 def floor(given: Data, depth: int, n_rounds: int) -> float:
-    """Return the time of the additions that cannot be left out, at the speed of the root's in one thread."""
-    n_features = given.X.shape[1]
-    hist = np.zeros((given.n_classes, 256 * n_features))
-    base = np.arange(n_features + 1, dtype=np.uint64) * 256
+    """Return the time of the additions that cannot be left out, at the speed of those of a stump."""
     start = time.process_time()
-    add_all_rows(given.binned.bins, 0, n_features, base, given.weights[0], given.codes.astype(np.uint16), hist, 1)
+    fit_rounds(given, 1, 1)
     return n_rounds * (time.process_time() - start) * (1 + (depth - 1) / 2) / available_cpus()
 
 

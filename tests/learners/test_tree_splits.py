@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise.learners import HistogramTree, Stump
-from counterpoise.learners._growing import leaves_of_rows
+from counterpoise.learners._tree import leaves_of_rows
 
 MISSING = "missing"
 

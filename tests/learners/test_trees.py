@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from counterpoise.learners import HistogramTree, Stump, bin_features
-from counterpoise.learners._growing import leaves_of_rows
+from counterpoise.learners._tree import leaves_of_rows
 from counterpoise.learners.binning import bin_like
 
 

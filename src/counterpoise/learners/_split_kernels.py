@@ -13,11 +13,10 @@ A small stable sort for kernels: numba's own takes ten times as long to compile.
 from typing import TypeAlias
 
 import numpy as np
-from numba import float64, int64, types, uint8, uint64, void
+from numba import float64, int64, types, uint8, uint64
 
-from counterpoise._base.compiled import helper, kernel
-from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
-from counterpoise.learners._tree_kernels import subtract
+from counterpoise._base.compiled import helper
+from counterpoise._base.types import ByteArray, FloatArray, IntArray
 
 _SHORT = 16  # keys that are sorted one by one, before sorted stretches are merged
 
@@ -257,50 +256,6 @@ def best_of_feature(
     return best, best_place, missing_left
 
 
-@kernel(
-    void(
-        *(int64, int64, _ints2, _slots, _readonly_ints, _readonly_flags, _ints, _floats3, _floats2),
-        *(_limits, _floats2, _ints2, _bytes2),
-    )
-)
-def search_splits(
-    first: int,
-    last: int,
-    subtractions: IntArray,
-    base: AnyArray,
-    n_bins: IntArray,
-    is_categorical: ByteArray,
-    slots: IntArray,
-    hists: FloatArray,
-    wholes: FloatArray,
-    limits: Limits,
-    gains: FloatArray,
-    places: IntArray,
-    missing_left: ByteArray,
-) -> None:
-    """Find the best split of every node by every feature from ``first`` to ``last``.
-
-    Histograms that are what one child leaves of the parent are subtracted first.
-    """
-    subtract(int64(base[first]), int64(base[last]), subtractions, hists)
-    left = np.empty(wholes.shape[1])
-    for node in range(slots.size):
-        for f in range(first, last):
-            low, high = int64(base[f]), int64(base[f + 1])
-            gains[node, f], places[node, f], missing_left[node, f] = best_of_feature(
-                hists[slots[node]], low, high, n_bins[f], is_categorical[f], wholes[node], limits, left
-            )
-
-
-@_plain
-def _best_feature(gains: FloatArray) -> int:
-    best = 0
-    for f in range(1, gains.size):
-        if gains[f] > to_beat(gains[best]):
-            best = f
-    return best
-
-
 @_plain
 def _fill_table(
     hist: FloatArray, low: int, order: IntArray, place: int, one_alone: bool, table: ByteArray, sums: FloatArray
@@ -356,37 +311,3 @@ def divide_bins(
             occurs[order[p]] = 1
         for b in range(256):
             table[b] |= 1 - occurs[b]
-
-
-@kernel(
-    void(
-        *(_slots, _readonly_ints, _readonly_flags, _ints, _floats3, _limits, float64),
-        *(_floats2, _ints2, _bytes2, _ints2, _bytes2, _floats3),
-    )
-)
-def choose_splits(
-    base: AnyArray,
-    n_bins: IntArray,
-    is_categorical: ByteArray,
-    slots: IntArray,
-    hists: FloatArray,
-    limits: Limits,
-    least_gain: float,
-    gains: FloatArray,
-    places: IntArray,
-    missing_left: ByteArray,
-    chosen: IntArray,
-    tables: ByteArray,
-    sums: FloatArray,
-) -> None:
-    """For each node: choose (feature, place), the feature -1 where no gain is large enough, and divide the bins."""
-    for node in range(slots.size):
-        f = _best_feature(gains[node])
-        place = places[node, f]
-        chosen[node, 0], chosen[node, 1] = f, place
-        if gains[node, f] <= least_gain:
-            chosen[node, 0] = -1
-            continue
-        hist, low, high = hists[slots[node]], int64(base[f]), int64(base[f + 1])
-        how = (place, int64(missing_left[node, f]), limits)
-        divide_bins(hist, low, high, n_bins[f], is_categorical[f], *how, tables[node], sums[node])

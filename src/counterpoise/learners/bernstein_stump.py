@@ -29,8 +29,9 @@ from numba import float64, int64, types, uint8, uint64, void
 
 from counterpoise._base.compiled import helper, kernel
 from counterpoise._base.types import AnyArray, ByteArray, FloatArray, IntArray
-from counterpoise.learners._growing import Tree, TreeNodes, of_sane_size
+from counterpoise.learners._growing import of_sane_size
 from counterpoise.learners._split_kernels import stable_order
+from counterpoise.learners._tree import Tree, make_tree
 from counterpoise.learners.binning import BinnedFeatures, Workers
 from counterpoise.learners.trees import Stump
 
@@ -386,17 +387,17 @@ class BernsteinStumps:
         has_left, has_right = bool(sides[0].any()), bool(sides[1].any())
         if not (has_left and has_right):  # the other side has samples of zero weight only
             return self._constant(weights, is_positive=split.is_positive_left == has_left)
-        nodes = TreeNodes()
-        nodes.split(nodes.add(), binned, feature, split.place, table)
-        tree = nodes.tree(np.concatenate([np.zeros((1, 2)), sides]))
+        place, left = np.array([split.place, 0, 0]), np.array([1, 0, 0])
+        goes_left = np.tile(np.packbits(table, bitorder="little"), (3, 1))
+        sums = np.concatenate([sides.sum(axis=0, keepdims=True), sides])
+        tree = make_tree(binned, np.array([feature, -1, -1]), place, left, goes_left, sums)
         tree.labels[1:] = split.is_positive_left, not split.is_positive_left
         return tree, (table == split.is_positive_left).view(np.uint8)[binned.bins[feature]]
 
     def _constant(self, weights: FloatArray, *, is_positive: bool) -> tuple[Tree, ByteArray]:
-        nodes = TreeNodes()
-        nodes.add()
-        positive = float(weights @ self.codes)
-        tree = nodes.tree(np.array([[float(weights.sum()) - positive, positive]]))
+        none, positive = np.zeros(1, dtype=np.int64), float(weights @ self.codes)
+        sums = np.array([[float(weights.sum()) - positive, positive]])
+        tree = make_tree(self.binned, none - 1, none, none, np.zeros((1, 32), dtype=np.uint8), sums)
         tree.labels[0] = is_positive
         return tree, np.full(len(self.binned), is_positive, dtype=np.uint8)
 

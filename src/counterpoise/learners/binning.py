@@ -141,6 +141,7 @@ class Layout(NamedTuple):
 
     base: AnyArray  # (n_features + 1,): feature f has the slots from base[f] to base[f + 1]
     edges: FloatArray  # of each slot: the upper edge of a numeric bin, infinite where there is none
+    varying: IntArray  # the features that have more than one slot: the others cannot split
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +191,7 @@ class BinnedFeatures:
         for feature in np.flatnonzero(~self.is_categorical):
             start = int(base[feature])
             edges[start : start + self.edges[feature].size] = self.edges[feature]
-        return Layout(base, edges)
+        return Layout(base, edges, np.flatnonzero(widths > 1))
 
 
 def bin_features(X: Any, *, max_bins: int = 256, categorical_features: ArrayLike | None = None) -> BinnedFeatures:

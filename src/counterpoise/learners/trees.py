@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from counterpoise._base.checks import check_count, check_number
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
-from counterpoise.learners._growing import GrowthLimits, Tree, check_tree, grow, leaves_of_bins, leaves_of_rows
+from counterpoise.learners._growing import GrowthLimits, grow
+from counterpoise.learners._tree import Tree, check_tree, leaves_of_bins, leaves_of_rows
 from counterpoise.learners.binning import BinnedFeatures, as_matrix, bin_features
 from counterpoise.learners.resampling import CodeLearner
 
@@ -60,8 +61,8 @@ class HistogramTree(CodeLearner):
     Notes
     -----
     Samples of zero weight and the scale of the weights do not matter. A split that gains nothing is never made, so
-    the four corners of an exact exclusive-or stay one leaf. While it grows, a tree holds 8 bytes for each class, bin of
-    a feature and node of its widest level, and 20 bytes for each row.
+    the four corners of an exact exclusive-or stay one leaf. While it grows, a tree holds 8 bytes for each class and
+    bin of a feature, for as many nodes as it has levels or the binary logarithm of the rows, and 40 bytes for each row.
 
     Examples
     --------

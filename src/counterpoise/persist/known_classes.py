@@ -30,7 +30,7 @@ _CLASSES_OF = {
     "counterpoise.goals.rates": ("WorstRate",),
     "counterpoise.goals.terms": ("Cell", "Count", "Dataset", "Metric", "Range", "Term"),
     "counterpoise.goals.tables": ("Table",),
-    "counterpoise.learners._growing": ("Tree",),
+    "counterpoise.learners._tree": ("Tree",),
     "counterpoise.learners.bernstein_stump": ("LeastErrorStump",),
     "counterpoise.learners.network": ("NetworkLearner",),
     "counterpoise.learners.networks": ("Perceptron", "ResNet18", "WideResNet"),
