@@ -69,7 +69,7 @@ def test_other_settings_are_refused(match, folder):
 
 
 OTHER_DATA = {
-    r"X was float64 \(240, 6\) sha256 .* and is float64 \(240, 6\) sha256": {"X": swapped(X)},
+    r"X was float64 \(240, 6\) hash .* and is float64 \(240, 6\) hash": {"X": swapped(X)},
     r"X was float64 \(240, 6\) .* and is float32": {"X": X.astype(np.float32)},
     "y was int64": {"y": swapped(Y, 1 - Y[7])},
     "classes was int64": {"y": np.where(Y, "yes", "no"), "y_val": np.where(Y[160:], "yes", "no")},

@@ -13,11 +13,10 @@ such as a missing or altered round, is refused: a fit that goes on must end as i
 
 No random state is saved with a round: every round draws its seed from the entropy in the manifest and its number.
 
-What decides the rounds is written as texts, which are equal exactly where the rounds would be the same. They are
-readable as far as possible, so that a person who compares two of them sees the difference.
+What decides the rounds is written as texts: plain settings as they are, so that a message can say which one differs,
+data and other objects as what ``joblib.hash`` makes of them.
 """
 
-import functools
 import hashlib
 import json
 import os
@@ -26,8 +25,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any, NamedTuple, Self
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 
@@ -43,9 +44,6 @@ from counterpoise.persist.file_access import read_file
 from counterpoise.persist.locks import FolderInUse, FolderLock
 
 _NO_MATTER = frozenset({"n_jobs", "verbose", "random_state"})  # of a learner: its random states are set in each round
-_CHUNK_BYTES = 1 << 24  # copied and hashed at once
-_DEEPEST = 12  # objects inside objects: of deeper ones only the class is written, and a cycle ends
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in a repr: another in every process
 
 # What the rounds do not depend on. Goals and what goes with them are for the mixture at the end, and a fit may fail on
 # them after all its rounds: others can then be tried on the same ones.
@@ -67,13 +65,26 @@ def setting_texts(settings: Mapping[str, Any]) -> dict[str, str]:
     >>> "estimator__random_state" in texts
     False
     """
-    return {place: text for name, value in settings.items() for place, text in _flat(name, value)}
+    texts: dict[str, str] = {}
+    for name, value in settings.items():
+        if _has_params(value):
+            texts[name] = _name(type(value))
+            texts |= setting_texts({f"{name}__{inner}": setting for inner, setting in _params(value).items()})
+        else:
+            try:
+                texts[name] = _text(value)
+            except (PicklingError, AttributeError, TypeError) as error:
+                raise UnusableCheckpoint(
+                    f"A checkpoint must be able to compare the setting {name} with that of a later fit; got {value!r}. "
+                    "Define what it holds at the top level of a module, or fit with checkpoint=None."
+                ) from error
+    return texts
 
 
 def data_texts(
     classes: AnyArray, train: CheckedRows, held_out: CheckedRows | None, tables: Mapping[str, Table] | None = None
 ) -> dict[str, str]:
-    """Return a text for each part of the data: its type, shape and a checksum of its values."""
+    """Return a text for each part of the data: its type, shape and a hash of its values."""
     parts: dict[str, Any] = {"classes": classes}
     for rows, suffix in ((train, ""), (held_out, " held out")):
         if rows is not None:
@@ -86,53 +97,30 @@ def data_texts(
     return {name: _data_text(values) for name, values in parts.items() if values is not None}
 
 
-def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    if not _has_params(value):
-        yield name, _text(value)
-        return
-    yield name, _name(type(value))
-    for inner, setting in value.get_params(deep=False).items():
-        if inner not in _NO_MATTER:
-            yield from _flat(f"{name}__{inner}", setting)
-
-
 def _has_params(value: Any) -> bool:
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
-def _text(value: Any, depth: int = 0) -> str:
-    """Return a text that does not depend on the process: no addresses, dicts and sets in order."""
+def _params(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator that its models depend on."""
+    return {name: value for name, value in estimator.get_params(deep=False).items() if name not in _NO_MATTER}
+
+
+def _text(value: Any) -> str:
+    """Return a text that does not depend on the process."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return repr(value)
-    if isinstance(value, np.ndarray) or sp.issparse(value) or is_frame(value):
-        return _data_text(value)
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__}({', '.join(map(_text, value))})"
+    if _has_params(value):
+        return f"{_name(type(value))}({setting_texts(_params(value))})"
     if isinstance(value, type) or hasattr(value, "__qualname__"):
         return _name(value)
-    if depth == _DEEPEST:
-        return _name(type(value))
-    return _compound_text(value, depth + 1)
-
-
-def _compound_text(value: Any, depth: int) -> str:
-    if isinstance(value, (list, tuple)):
-        inner = ", ".join(_text(item, depth) for item in value)
-        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(sorted(f'{_text(key, depth)}: {_text(item, depth)}' for key, item in value.items()))}}}"
-    if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(_text(item, depth) for item in value))}}}"
-    if isinstance(value, functools.partial):
-        return f"partial({_text(value.func, depth)}, {_text(value.args, depth)}, {_text(value.keywords, depth)})"
-    if _has_params(value):
-        params = value.get_params(deep=False)
-        state = {name: setting for name, setting in params.items() if name not in _NO_MATTER}
-    else:
-        state = getattr(value, "__dict__", {})
-    if not state:
-        return _ADDRESS.sub("", repr(value))
-    return f"{_name(type(value))}({', '.join(f'{key}={_text(state[key], depth)}' for key in sorted(state))})"
+    if isinstance(value, np.ndarray) or sp.issparse(value) or is_frame(value):
+        return _data_text(value)
+    return f"{_name(type(value))} {joblib.hash(value)}"
 
 
 def _name(value: Any) -> str:
@@ -142,37 +130,17 @@ def _name(value: Any) -> str:
 
 
 def _data_text(values: Any) -> str:
-    hasher = hashlib.sha256()
-    for part in _arrays(values):
-        _hash_array(hasher, part)
-    kind = getattr(values, "dtype", type(values).__name__)
-    return f"{kind} {tuple(values.shape)} sha256 {hasher.hexdigest()}"
-
-
-def _arrays(values: Any) -> Iterator[AnyArray]:
-    """Yield arrays that together determine an array, a sparse matrix or a data frame."""
+    """Return the type, the shape and a hash of an array, a sparse matrix or a data frame, however it lies in memory."""
+    content: Any
     if sp.issparse(values):
         rows = values.tocsr()
-        yield from (rows.data, rows.indices, rows.indptr)
+        content = rows.data, rows.indices, rows.indptr
     elif is_frame(values):
-        for name, column in columns_of(values):
-            yield np.asarray([str(name), *type_names(column)])
-            yield as_array(column)
+        content = [(str(name), *type_names(column), as_array(column)) for name, column in columns_of(values)]
     else:
-        yield np.asarray(values)
-
-
-def _hash_array(hasher: Any, array: AnyArray) -> None:
-    hasher.update(f"{array.dtype.str} {array.shape} ".encode())
-    rows = np.atleast_1d(array)
-    step = max(1, _CHUNK_BYTES // max(1, rows.nbytes // max(1, len(rows))))
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        if block.dtype.hasobject:
-            texts = (f"{type(value).__name__} {value!r}" for value in block.ravel().tolist())
-            hasher.update("\0".join([*texts, ""]).encode())
-        else:
-            hasher.update(block.tobytes())  # in the order of its indices, however it lies in memory
+        content = np.ascontiguousarray(values)
+    kind = getattr(values, "dtype", type(values).__name__)
+    return f"{kind} {tuple(values.shape)} hash {joblib.hash(content)}"
 
 
 _FORMAT, _VERSION = "counterpoise checkpoint", 1
