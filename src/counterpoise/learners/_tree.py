@@ -73,7 +73,7 @@ def make_tree(
         missing_left=np.where(is_split, goes_left[:, MISSING_BIN >> 3] >> (MISSING_BIN & 7), 0).astype(np.uint8),
         left=left,
         table=np.where(is_set, np.cumsum(is_set) - 1, -1),
-        categories=goes_left[is_set],
+        categories=goes_left[is_set].ravel().reshape(-1, 32),  # so the strides of none are what a file gives back
         shares=sums / sums.sum(axis=1, keepdims=True),
         labels=np.argmax(sums * _TIE >= sums.max(axis=1, keepdims=True), axis=1).astype(np.uint16),
     )
