@@ -70,7 +70,7 @@ class Rows(NamedTuple):
 class Nodes(NamedTuple):
     """The nodes, a left child followed by its sibling."""
 
-    count: IntArray  # (1,)
+    n_nodes: IntArray  # (1,)
     feature: IntArray  # -1 in a leaf
     place: IntArray  # of the split in the order of the bins
     left: IntArray
@@ -129,7 +129,7 @@ def grow(
             while top >= 0:
                 _fill_in_threads(workers, binned, rows, nodes, waiting, top)
                 top = split_nodes(*data, least, stops)
-    n_nodes = int(nodes.count[0])
+    n_nodes = int(nodes.n_nodes[0])
     tree = make_tree(
         binned,
         feature=nodes.feature[:n_nodes].copy(),
@@ -168,7 +168,7 @@ def _root(n_rows: int, sums: FloatArray, limits: GrowthLimits) -> Nodes:
         most_leaves = min(most_leaves, 1 << limits.max_depth)
     most = 2 * most_leaves - 1  # what is not in use yet takes no memory
     nodes = Nodes(
-        count=np.ones(1, dtype=np.int64),
+        n_nodes=np.ones(1, dtype=np.int64),
         feature=np.full(most, -1),
         place=np.zeros(most, dtype=np.int64),
         left=np.zeros(most, dtype=np.int64),
@@ -233,7 +233,7 @@ def place_rows(masses: FloatArray, codes: AnyArray, order: AnyArray, sums: Float
 @kernel(void(_nodes, uint16[::1], uint32[::1], uint16[::1]))
 def write_labels(nodes: Nodes, labels: AnyArray, order: AnyArray, predicted: AnyArray) -> None:
     """Write the label of each leaf to its rows."""
-    for node in range(nodes.count[0]):
+    for node in range(nodes.n_nodes[0]):
         if nodes.feature[node] < 0:
             for i in range(nodes.start[node], nodes.stop[node]):
                 predicted[order[i]] = labels[node]
@@ -402,7 +402,7 @@ def split_nodes(
         if gain <= stops[2]:
             _free(waiting, slot)
             continue
-        left = nodes.count[0]
+        left = nodes.n_nodes[0]
         low, high, sums = int64(base[f]), int64(base[f + 1]), nodes.sums[left : left + 2]
         divide_bins(hist, low, high, n_bins[f], is_categorical[f], place, missing_left, limits, table, sums)
         middle = _move_rows(start, stop, bins[f], table, rows.order, rows.spare)
@@ -410,6 +410,6 @@ def split_nodes(
         nodes.feature[node], nodes.place[node], nodes.left[node] = f, place, left
         for b in range(256):
             nodes.goes_left[node, b >> 3] |= table[b] << (b & 7)
-        nodes.count[0] += 2
+        nodes.n_nodes[0] += 2
         _open_children(nodes, waiting, slot, left, depth + 1, limits, stops)
     return -1
