@@ -11,7 +11,7 @@ from toy_tables import three_numbers_and_a_word
 
 from counterpoise.datasets import TableData
 from counterpoise.goals import Table, parse_goal
-from papers.dataset_constraints import baselines, experiment, page
+from papers.dataset_constraints import baselines, beside_sdca, experiment, page, sdca
 from papers.dataset_constraints.baselines import mean_difference, plain_svm, shift_bias, zafar_ramp, zafar_svm
 from papers.dataset_constraints.experiment import Part
 from papers.dataset_constraints.zafar_forms import RAMP, measured, section
@@ -346,3 +346,25 @@ def test_means_are_over_repeats_for_each_setting():
     found = page.curve(page.ResultsTable(tuple(rows)), "a9a", "SVM")
     assert found.numbers.tolist() == [3, 1]
     assert found.of("error") == pytest.approx([0.15, 0.15])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_papers_inner_solver_and_ours_agree(seed):
+    """Algorithm 3 with SDCA inside, and Algorithm 2 around it: each bound is proven, to an accuracy of 1e-6."""
+    program = beside_sdca.first_program(seed, 80, 4)
+    for compare in (beside_sdca.inner, beside_sdca.outer):
+        ours, theirs = compare(program)
+        assert ours.lower == pytest.approx(theirs.lower, abs=1e-6)
+
+
+def test_sdca_proves_its_bounds_by_a_primal_and_a_dual_value():
+    program, v = beside_sdca.first_program(0, 80, 4), np.array([0.5, 0.1])
+    xi = np.zeros(80)
+    found, slope = sdca.sdca(program, v, 0.2, xi, 1e-8)
+    value = (
+        np.append(1.0, v) @ program.hinges(program.X @ found.w - 0.2) + 0.01 * found.w @ found.w - v @ program.bounds
+    )
+    assert found.upper == pytest.approx(value)
+    assert found.lower <= found.upper <= found.lower + 1e-8
+    moved, _ = sdca.sdca(program, v, 0.25, np.zeros(80), 1e-8)
+    assert moved.upper >= found.lower + 0.05 * slope  # the cut over the bias
