@@ -70,10 +70,12 @@ def outer(program: HingeProgram) -> tuple[Timed, Timed]:
     def answer(v: FloatArray, accuracy: float) -> OracleAnswer:
         return our_svm(program, v, accuracy)
 
-    settings = {"radius": _LARGEST, "tol": ACCURACY / 2, "chooser": "level"}
-    ours = timed(lambda: maximize_concave(answer, program.bounds.size, **settings).lower)
+    def ours() -> float:
+        size, accuracy = program.bounds.size, ACCURACY / 2
+        return maximize_concave(answer, size, radius=_LARGEST, tol=accuracy, chooser="level").lower
+
     theirs = timed(lambda: cutting_plane(program, largest=_LARGEST, reach=_REACH, accuracy=ACCURACY / 2)[1])
-    return ours, theirs
+    return timed(ours), theirs
 
 
 def table() -> str:
