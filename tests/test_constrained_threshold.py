@@ -128,15 +128,6 @@ def test_without_goals_the_threshold_stays_at_zero():
     assert ConstrainedClassifier().fit(X, Y).threshold_ == 0
 
 
-def test_the_first_class_as_positive_and_weights_meet_goals_by_a_threshold():
-    named, weights = np.where(Y == 1, "approve", "reject"), np.random.default_rng(0).integers(0, 3, len(Y))
-    model = ConstrainedClassifier(goals=[PARITY, "recall >= 0.85"], pos_label="approve")
-    model.fit(X, named, weights, sensitive_features=GROUP)
-    checks = model.check_goals(X, named, sample_weight=weights, sensitive_features=GROUP)
-    assert all(check.holds for check in checks)
-    assert model.train_error_ == pytest.approx(np.average(model.predict(X) != named, weights=weights))
-
-
 # Scores have no unit: what is rounding follows from the rows
 
 

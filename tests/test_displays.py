@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
-from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay, count_bounds
+from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 matplotlib.use("Agg")
@@ -122,12 +122,6 @@ def test_churn_needs_a_baseline_and_an_estimator_is_asked(data, mixture):
         RateDisplay.from_estimator(mixture, X, sensitive_features=X[:, 0] > 0, rate="churn")
 
 
-def test_a_group_without_rows_that_count_has_no_dot():
-    display = RateDisplay.from_predictions([1, 1, 0], [1, 0, 0], sensitive_features=["a", "a", "b"], rate="recall")
-    assert np.isnan([display.rates[2], display.low[2], display.high[2]]).all()
-    assert display.rates[1] == 0.5
-
-
 def test_the_frontier_is_drawn_as_it_was_found(mixture):
     found = cp.tradeoff(mixture, "recall >= 0.7", n_points=4)
     display = TradeoffDisplay.from_estimator(mixture, "recall >= 0.7", n_points=4, name="ours")
@@ -136,15 +130,6 @@ def test_the_frontier_is_drawn_as_it_was_found(mixture):
     assert again.line_.get_color() == "k"
     assert "recall >= b" in again.ax_.get_xlabel()
     assert [text.get_text() for text in again.ax_.get_legend().get_texts()] == ["ours"]
-
-
-def test_intervals_are_for_counts_only():
-    assert np.isnan(count_bounds(0.26, 40)).all()
-    many = 40_000_000_001
-    assert np.isfinite(count_bounds(12_345_678_901 / many, many)).all()
-    assert np.isnan(count_bounds(0.25 + 2e-8, 40)).all()
-    assert np.isnan(count_bounds(0.5, None)).all()
-    assert np.isnan(count_bounds(np.nan, 40)).all()
 
 
 @pytest.mark.parametrize(

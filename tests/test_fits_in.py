@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
-from sklearn.inspection import permutation_importance
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -97,14 +96,6 @@ def test_frames_of_every_library_are_as_good_as_arrays(name, library):
     assert [check.value for check in found.check_goals(frame, Y, sensitive_features=groups)] == pytest.approx(
         [check.value for check in expected.check_goals(X, Y, sensitive_features={"sex": SEX})]
     )
-
-
-def test_permutation_importance_of_probabilities_finds_the_feature_that_decides():
-    rows = np.random.default_rng(0).random((400, 3))
-    model = cp.AdaLPBoostClassifier(HistogramTree(2), n_estimators=5, random_state=0).fit(rows, rows[:, 1] > 0.5)
-    found = permutation_importance(model, rows, rows[:, 1] > 0.5, scoring="neg_brier_score", random_state=0)
-    assert found.importances_mean.argmax() == 1
-    assert found.importances_mean[1] > 0.3
 
 
 COMMANDS = [

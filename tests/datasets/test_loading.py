@@ -157,12 +157,6 @@ def test_what_cannot_be_had_says_which_file_where_and_how(cache, tmp_path):
         assert part in text
 
 
-def test_the_generator_is_named_where_there_is_one(cache):
-    with pytest.raises(DataNotAvailable, match=r"counterpoise.datasets.twonorm draws"):
-        papers.datasets.load_dataset("twonorm")
-    assert not cache.exists()
-
-
 BAD_NAMES = {"adlut": "'adult'", "Covertyp": "'covertype'", "acs_income": "'acs-income'"}
 
 
@@ -233,12 +227,3 @@ def test_taking_rows_takes_them_everywhere():
     assert taken.y.tolist() == [1, 0]
     assert taken.sensitive["sex"].tolist() == ["F", "F"]
     assert taken.split is None
-
-
-def test_the_ringnorm_file_has_lost_trailing_zeros(data_folder):
-    """A defect of its source, which the description tells: no value but zero ends in 0, so some are too small."""
-    data = papers.datasets.load_dataset("ringnorm", folder=data_folder)
-    thousandths = np.rint(data.X * 1000).astype(int)
-    assert ((thousandths % 10 == 0) == (thousandths == 0)).all()
-    assert data.X[data.y == 0].std() < 1.9
-    assert "lost their trailing zeros" in data.description

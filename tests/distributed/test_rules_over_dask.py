@@ -6,7 +6,6 @@ import pytest
 
 from counterpoise import GoalClassifier
 from counterpoise.distributed import DaskGoalClassifier
-from counterpoise.rules.cautions import ConfidenceNotReached
 from tests.distributed.cuts import COUNTS, column, cut
 from tests.tiers import some_fast
 
@@ -104,13 +103,6 @@ def test_margins_are_those_of_one_machine_over_any_number_of_partitions(name):
         for own, its in zip(model.margins_, twin.margins_, strict=True):
             for part in ("bound", "value", "standard_error", "optimism", "cost"):
                 np.testing.assert_allclose(getattr(own, part), getattr(its, part), rtol=0, atol=1e-9)
-
-
-def test_rows_of_different_weights_have_no_margins_over_dask():
-    with pytest.warns(ConfidenceNotReached, match="over Dask margins need rows that weigh the same"):
-        model = _chosen(2, decision="fixed", goals=["recall >= 0.7"], confidence=0.9)
-    assert model.confidence_ is None
-    assert model.check_goals()[0].holds
 
 
 AMOUNT = RNG.integers(1, 30, N_ROWS).astype(float)

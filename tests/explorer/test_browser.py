@@ -338,20 +338,6 @@ def file(folder):
     return path.as_uri()
 
 
-def test_a_static_file_works_from_disk(page, file):
-    page.goto(file)
-    settled(page)
-    detailed(page)
-    loss = page.get_by_role("region", name="Loss", exact=True)
-    before = loss.inner_text()
-    slider = page.get_by_label("Tail: the worst-off fraction of the rows (alpha)")
-    slider.focus()
-    slider.press("End")
-    api.expect(loss).not_to_have_text(before)
-    settled(page)
-    assert state(page)["setting"]["alpha"] == 1
-
-
 def test_a_static_file_shows_answers_of_its_own_settings_alone(page, file):
     page.goto(file)
     settled(page)

@@ -1,7 +1,6 @@
 """A setting is one decision rule: what a page shows, the files it exports and the run it came from agree."""
 
 import shutil
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 from counterpoise import load
 from counterpoise.explorer import Session, Setting
 from counterpoise.runs import RunFolderError, audit_run, fit_run, open_run, read_goals_file
-from tests.explorer.inside import Exporter, RunExporter, final_estimator, own_data, read_run, show_view
-from tests.explorer.sessions import session
+from tests.explorer.inside import RunExporter, final_estimator, own_data, read_run, show_view
 
 GOALS = """# what the bank asks
 seed = 3
@@ -151,11 +149,3 @@ def test_what_cannot_be_exported_is_said_in_a_sentence_and_leaves_nothing(folder
         exporter.export("model", session.start)
     with pytest.raises(ValueError, match="These goals cannot hold together"):
         exporter.export("model", moved(session, 0, by=0.99 - session.start.goals[0].goal.bound))
-
-
-def test_outside_a_run_a_goals_file_has_all_that_a_setting_asks_for():
-    asked = Setting.of({"alpha": 0.5, "budget": 0.1, "goals": [{"text": "recall >= 0.7"}], "by": ["sex"], "defer": 0.2})
-    words = tomllib.loads(Exporter(session()).goals_file(asked)["text"])
-    parameters = {"budget": 0.1, "by": ["sex"], "deferral": {"cost": 0.2}, "decision": "sticky"}
-    assert words == {"alpha": 0.5, "goals": [{"goal": "recall >= 0.7"}], "method": {"parameters": parameters}}
-    assert "method" not in tomllib.loads(Exporter(session("pool")).goals_file(Setting(0.5))["text"])

@@ -41,12 +41,3 @@ def test_a_last_rule_says_which_of_more_goals_it_misses(monkeypatch):
     goals = asked.answer(moved(asked.start, 0.99))["goals"]
     assert [goal["price"] for goal in goals] == [None] * len(goals)
     assert not goals[1]["choice"]["holds"]
-
-
-def test_a_conflict_without_time_for_its_bounds_names_its_goals(monkeypatch):
-    monkeypatch.setattr("counterpoise._base.budget.ADVICE_SECONDS", -1e9)
-    asked = session()
-    answer = asked.conflict(moved(asked.start, 0.999))
-    assert answer["kind"] == "infeasible"
-    assert answer["conflict"]
-    assert answer["message"].endswith("The search for bounds ended for lack of time: others may be met too.")

@@ -14,7 +14,7 @@ client = pytest.importorskip("websockets.sync.client", reason="the server needs 
 from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402 - as above
 
 from counterpoise.explorer import Setting  # noqa: E402
-from counterpoise.explorer.conversation import MOST_BYTES, MOST_EXPORTS  # noqa: E402
+from counterpoise.explorer.conversation import MOST_BYTES, MOST_EXPORTS, PlainLines, RateLimit  # noqa: E402
 from counterpoise.explorer.server import FULL, MOST_CLIENTS  # noqa: E402
 from tests.explorer.served import asked, make_run, served  # noqa: E402
 
@@ -234,3 +234,17 @@ def test_no_row_is_among_what_a_page_is_told(server):
     assert "income" not in known["datasets"][0]["columns"]  # a column of numbers has too many values to be told
     assert len(json.dumps(answer)) < 20_000
     assert Setting.of(answer["setting"]) == Setting.of(setting())
+
+
+def test_the_log_has_plain_lines_and_not_too_many():
+    log = logging.getLogger("counterpoise.explorer.lines")
+    times = iter([0.0] * 5 + [1.0])
+    lines = []
+    log.addFilter(PlainLines(RateLimit(1.0, 2.0, lambda: next(times))))
+    log.addHandler(handler := logging.Handler())
+    handler.emit = lambda record: lines.append(record.getMessage())
+    for _ in range(4):
+        log.warning("refused: %s", "\x1b[31m\nroot: 100 %")
+    assert lines == [r"refused: \x1b[31m\nroot: 100 %"] * 2
+    log.warning("later")
+    assert lines[2:] == ["later (2 lines before were left out)"]

@@ -139,15 +139,6 @@ def test_a_frontier_is_of_any_two_quantities():
         show_view(own, setting, "frontier", x=1, y=1)
 
 
-def test_a_session_without_held_out_rows_shows_the_rows_of_choice():
-    own = session_of_model(fitted("score"))
-    told = own.answer(own.start)
-    assert told["rates"]["rows"] == "choice"
-    assert "held_out" not in told["losses"]
-    assert told["goals"][0]["held_out"] is None
-    assert own.start.by == ("sex",)
-
-
 def test_models_that_cannot_be_explored_are_refused():
     with pytest.raises(TypeError, match="The explorer needs a fitted classifier that mixes models"):
         session_of_model(GoalClassifier())
@@ -237,21 +228,3 @@ def test_views_of_goals_that_cannot_be_met_are_answered(kind):
     recall, positive = found["ranges"]["ranges"]  # each beside the other as it stands
     assert recall["tightest"] < 0.99
     assert positive["tightest"] > 0.3
-
-
-@pytest.mark.parametrize("kind", ["score", "pool"])
-def test_answers_do_not_depend_on_the_unit_of_an_objective(kind):
-    """Gaps, prices and edges are parts of the objective's scale, not numbers of their own."""
-    found = []
-    for factor in (1.0, 1e-6):
-        model = fitted(kind).rebalance(objective=f"{factor} * error_rate")
-        own = session_of_model(model, X[TEST], Y[TEST], sensitive_features={"sex": SEX[TEST]})
-        tighter = own.start.as_words()
-        tighter["goals"][0]["bound"] += 0.02
-        told = own.answer(Setting.of(tighter), exact=True)
-        ranges = show_view(own, own.start, "ranges")["ranges"]
-        found.append((told, ranges, factor))
-    (told, ranges, _), (other, others, factor) = found
-    assert told["value"] == pytest.approx(other["value"] / factor, rel=1e-4)
-    assert [goal["is_free"] for goal in told["goals"]] == [goal["is_free"] for goal in other["goals"]]
-    assert [one["tightest"] for one in ranges] == pytest.approx([one["tightest"] for one in others], abs=1e-6)

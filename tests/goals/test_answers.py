@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.dummy import DummyClassifier
 
 from counterpoise import ConstrainedClassifier, MixtureClassifier, audit, certify
 from counterpoise.displays import CVaRCurveDisplay, RateDisplay
@@ -76,19 +75,6 @@ def test_a_baseline_that_is_no_class_is_refused():
     with pytest.raises(ValueError, match="baseline of dataset 'train' holds the label 'n/a'"):
         model.check_goals(X, Y, baseline=NO_CLASS["n/a for every no"])
     assert model.check_goals(X, baseline=Y)[0].holds  # rows without labels: the model knows the classes
-
-
-def test_what_a_model_may_say_is_named_by_its_classes():
-    said, X = np.array(["no"] * 40 + ["yes"] * 60), np.zeros((100, 1))
-    only = np.full(100, "yes")
-    assert certify(Says(said, ["no", "yes"]), "recall >= 0.4", X, only).holds
-    assert audit("recall >= 0.4", said, only, classes=["no", "yes"]).holds
-    assert certify(Says(said), "positive_rate >= 0.4", X, classes=["no", "yes"]).holds
-    with pytest.raises(ValueError, match=r"which is not among the classes \['yes'\] \(40 of 100 rows\).* as classes="):
-        certify(Says(said), "recall >= 0.4", X, only, pos_label="yes")
-    with pytest.raises(ValueError, match=r"no class is known.* with classes, as classes="):
-        certify(Says(said), "positive_rate >= 0.4", X)
-    assert RateDisplay.from_estimator(DummyClassifier().fit(X, said), X, sensitive_features=said).rates[0] == 1
 
 
 def test_a_message_lists_each_answer_once_and_counts_the_rest():

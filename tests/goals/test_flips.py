@@ -5,7 +5,6 @@ import copy
 import numpy as np
 import pytest
 
-import counterpoise as cp
 from counterpoise import audit
 from counterpoise.goals import (
     Dataset,
@@ -125,16 +124,3 @@ def test_audits_count_each_row_once_with_exact_bounds():
     share = audit("error_rate <= 0.08", np.where(np.arange(500) < 20, 1, 0), np.zeros(500, int), classes=[0, 1])[0]
     assert (row.estimate, row.low, row.high, row.verdict) == (share.estimate, share.low, share.high, "holds")
     assert sum(count for _, count in row.counts) == 500
-
-
-def test_a_model_is_certified_on_both_datasets():
-    X = np.array([[0.1], [0.9], [0.4], [0.6]] * 50)
-    model = cp.certify(
-        {"train": (X[:, 0] > 0.5) * 1, "other": (X[:, 0] > 0.3) * 1},
-        "flip_rate(twin=other) <= 0.5",
-        X,
-        [0, 1, 0, 1] * 50,
-        datasets={"other": Table(X)},
-    )
-    assert model[0].estimate == 0.25
-    assert model.holds

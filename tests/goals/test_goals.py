@@ -17,13 +17,11 @@ from counterpoise.goals import (
     InfeasibleGoals,
     Table,
     UnknownName,
-    as_goals,
     as_objective,
     bind,
     bind_objective,
     churn,
     correct,
-    eighty_percent_rule,
     error_rate,
     f1_score,
     parse_goal,
@@ -193,11 +191,6 @@ def test_a_wrong_word_gets_the_nearest_spelling(text, message):
         parse_goal(text)
 
 
-def test_a_goal_has_no_truth_value():
-    with pytest.raises(TypeError, match="For two limits on a rate write two goals"):
-        _ = 0.1 <= recall(TRAIN) <= 0.9
-
-
 @given(st.integers(0, 10_000), st.sampled_from([*METRICS, *RATIOS]), st.floats(0.05, 3), st.booleans())
 def test_goals_hold_exactly_where_the_value_keeps_the_bound(seed, name, bound, is_upper):
     """Also for ratios: the multiplied-through form agrees with the ratio itself."""
@@ -259,20 +252,6 @@ def test_bound_goals_are_the_goals_as_numbers(seed, written):
     multipliers = np.arange(1.0, len(listed) + 1)
     signed = bound.row_weights(multipliers)["train"]
     np.testing.assert_allclose(signed @ models, multipliers @ values, atol=1e-9)
-
-
-def test_binding_names_the_goal_that_cannot_be_bound():
-    with pytest.raises(ValueError, match=r"labelled positive is empty.*Needed by recall >= 0.9"):
-        bind(["positive_rate >= 0.5", "recall >= 0.9"], Table(None, y=[0, 0]))
-
-
-def test_goals_are_taken_as_goals_texts_and_lists():
-    rule = eighty_percent_rule(TRAIN.by(sex=["F", "M"]))
-    assert as_goals(()) == ()
-    assert as_goals("recall >= 0.9") == (recall(TRAIN) >= 0.9,)
-    assert as_goals([recall(TRAIN) >= 0.9, rule]) == (recall(TRAIN) >= 0.9, *rule)
-    with pytest.raises(TypeError, match="goals must be goals or their texts"):
-        as_goals([0.9])
 
 
 def test_an_objective_is_a_rate_and_no_ratio():

@@ -1,7 +1,5 @@
 """Goals between groups: the helpers that write them for every pair, and rows that belong to no group."""
 
-from datetime import date
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,26 +89,7 @@ def test_thousands_of_groups_are_refused():
         )
 
 
-def test_words_such_as_nan_are_groups_and_an_empty_text_is_none():
-    table = Table(None, [1] * 5, {"g": np.array(["NA", "nan", "None", "null", ""])})
-    assert list(table.levels("g").place) == ["NA", "None", "nan", "null"]
-    assert recall(g="(missing)").value([0, 0, 0, 0, 1], table, classes=[0, 1]) == 1
-    assert recall(g="nan").value([0, 1, 0, 0, 0], table, classes=[0, 1]) == 1
-
-
 @pytest.mark.parametrize("labels", [np.array(["yes", "no", ""]), np.array(["yes", "no", ""], dtype=object)])
 def test_an_empty_text_is_no_label(labels):
     with pytest.raises(ValueError, match="y must hold a label for each row; 1 of 3 are missing"):
         Table(None, labels)
-
-
-DAYS = pd.to_datetime(["2026-11-03", "2026-11-03", "2026-11-04 14:30", None], format="ISO8601")
-
-
-@pytest.mark.parametrize("days", [DAYS, DAYS.astype("datetime64[s]"), DAYS.astype(object)], ids=["ns", "s", "objects"])
-def test_a_day_is_written_one_way_whatever_holds_it(days):
-    table = Table(None, [1] * 4, pd.DataFrame({"day": days}))
-    assert list(table.levels("day").place) == ["2026-11-03", "2026-11-04 14:30:00"]
-    assert recall(day="2026-11-03").value([1, 0, 0, 0], table, classes=[0, 1]) == 0.5
-    assert recall(day=pd.Timestamp("2026-11-03")).value([1, 0, 0, 0], table, classes=[0, 1]) == 0.5
-    assert recall(day=date(2026, 11, 3)).value([1, 0, 0, 0], table, classes=[0, 1]) == 0.5

@@ -83,33 +83,6 @@ def test_a_proven_conflict_is_the_smallest_and_a_fit_goes_on_with_the_bounds_it_
     assert model.history_[-1].violation <= 1e-6
 
 
-def raised(goals, rows, labels, **settings):
-    with pytest.raises(InfeasibleGoals) as caught:
-        ConstrainedClassifier(goals=goals).fit(rows, labels, **settings)
-    return caught.value
-
-
-def test_an_error_below_what_a_line_reaches_is_reported_as_searched_for():
-    rows, labels = RNG.normal(size=(60, 2)), np.arange(60) % 2
-    found = raised(["error_rate <= 0.02", "recall <= 1"], rows, labels)
-    goal = found.conflict[0]
-    assert not found.proven
-    assert [str(goal) for goal in found.conflict] == ["error_rate <= 0.02"]
-    assert str(found).startswith("No classifier of this kind was found that meets error_rate <= 0.02")
-    met = ConstrainedClassifier(goals=[moved(goal, found.nearest_bounds[goal], 0.02)]).fit(rows, labels)
-    assert met.history_[-1].violation <= 1e-6
-
-
-def test_a_goal_with_a_confidence_that_was_searched_for_in_vain_is_met_at_its_nearest_bound():
-    rows = RNG.normal(size=(200, 2))
-    labels = (rows[:, 0] * rows[:, 1] > 0).astype(int)
-    found = raised("error_rate <= 0.2 with confidence 0.9", rows, labels)
-    (goal,) = found.conflict
-    model = ConstrainedClassifier(goals=moved(goal, found.nearest_bounds[goal], 0.01), decision="ramp")
-    assert not found.proven
-    assert model.fit(rows, labels).check_goals(rows, labels)[0].holds
-
-
 def test_a_cost_is_called_no_share_and_its_moves_are_not_summed_with_those_of_shares():
     costs, recall = as_goals(["cost({0->1: 100, 1->0: 300}) <= 10", "recall >= 0.9"])
     text = str(InfeasibleGoals([costs], 18.5, {costs: 28.5}, held_by={costs: (recall,)}))

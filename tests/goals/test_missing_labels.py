@@ -84,20 +84,6 @@ def test_rates_without_hidden_labels_are_estimated_as_always():
     assert row == audit("precision >= 0.3", selected, y)[0]
 
 
-@pytest.mark.slow
-def test_intervals_cover_the_true_rate():
-    """The truth is inside however labels were hidden: of those with low scores, or of the positives first."""
-    rng, n_missed, n_draws = np.random.default_rng(1), 0, 300
-    for _ in range(n_draws):
-        score = rng.random(300)
-        y = (rng.random(300) < score).astype(int)
-        answers = (score > 0.5).astype(int)
-        labelled = (score > 0.3) & ~((y == 1) & (rng.random(300) < 0.2))
-        (row,) = audit("recall >= 0.75", answers, y, labelled=labelled, confidence=0.9)
-        n_missed += not row.low <= 0.75 <= row.high
-    assert n_missed <= 0.1 * n_draws
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

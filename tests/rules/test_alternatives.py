@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from counterpoise import Deferral, GoalClassifier, MixtureClassifier, alternatives
+from counterpoise import GoalClassifier, MixtureClassifier, alternatives
 
 N_ROWS = 900
 
@@ -111,23 +111,6 @@ def test_the_result_prints_what_is_near_and_writes_all(found):
 
 
 @pytest.mark.slow
-def test_the_incumbent_may_be_the_rule_the_deployed_model_or_decisions(fitted, held_out):
-    X, y, sex = held_out
-    options = {"disparity": "sex", "sensitive_features": sex, "n_points": 3}
-    rule = alternatives(fitted, X, y, incumbent="rule", **options).incumbent
-    assert rule.performance.value == pytest.approx((fitted.predict(X) != y).mean())
-    said = (X[:, 0] > 0).astype(int)
-    shown = [
-        alternatives(fitted, X, y, incumbent=said, **options),
-        alternatives(fitted, X, y, incumbent="deployed", baseline=said, **options),
-    ]
-    for one in shown:
-        assert one.incumbent.performance.value == pytest.approx((said != y).mean())
-        assert np.isnan(one.incumbent.chosen_performance)
-        assert np.isnan(one.least_disparity)
-
-
-@pytest.mark.slow
 def test_other_classifiers_stand_beside_the_rules_with_their_probabilities(fitted, held_out):
     X, y, sex = held_out
     rows = people()
@@ -152,22 +135,6 @@ def test_other_goals_are_kept_and_one_on_the_same_disparity_is_the_default(fitte
         values = [one.value for one in point.classifier.check_goals()]
         assert values[0] >= 0.7
         assert point.classifier.groups_.by == ()
-
-
-@pytest.mark.slow
-def test_deferred_rows_cost_what_deferring_costs():
-    X, y, sex = people()
-    model = GoalClassifier(LogisticRegression(), deferral=Deferral(0.2, "person"), confidence=None, random_state=0)
-    labels = np.array(["no", "yes"])[y]
-    model.set_params(pos_label="yes").fit(X[:600], labels[:600], sensitive_features={"sex": sex["sex"][:600]})
-    shown = alternatives(
-        model, X[600:], labels[600:], disparity="sex", sensitive_features={"sex": sex["sex"][600:]}, n_points=3
-    )
-    assert shown.performance == "error_rate + 0.2 * defer_rate"
-    for point in shown.points[1:]:
-        said = point.classifier.predict(X[600:])
-        lost = np.where(said == "person", 0.2, said != labels[600:]).mean()
-        assert point.performance.value == pytest.approx(lost)
 
 
 @pytest.mark.parametrize(

@@ -95,20 +95,6 @@ def test_a_fixed_rule_meets_the_goals_without_draws():
     assert "deferred above" in str(one.rules_[0])
 
 
-def test_labels_keep_their_kind_beside_the_label_of_deferral():
-    numbers = fitted((Y == "yes").astype(int), by=(), goals=GOALS[:1])
-    said = numbers.predict(X)
-    assert said.dtype == object
-    assert {type(one) for one in said} == {int, str}
-    assert (
-        fitted((Y == "yes").astype(int), by=(), goals=GOALS[:1], deferral=cp.Deferral(0.2, -1)).predict(X).dtype.kind
-        == "i"
-    )
-    flags = fitted(Y == "yes", by=(), goals=GOALS[:1], deferral=cp.Deferral(0.2, -1)).predict(X)
-    assert {type(one) for one in flags} == {bool, int}
-    assert fitted(by=(), goals=GOALS[:1], deferral=cp.Deferral(0.2, "ask a person")).predict(X).dtype.kind == "U"
-
-
 def test_probabilities_are_deferred_where_both_classes_are_likelier_than_its_cost():
     """As the best rule for good probabilities has it (Chow 1970)."""
     rng = np.random.default_rng(0)
@@ -134,22 +120,6 @@ def test_goals_that_cannot_hold_name_a_bound_that_can():
     (goal,) = [goal for goal in caught.value.nearest_bounds if str(goal).startswith("defer_rate")]
     nearest = goal.with_bound(caught.value.nearest_bounds[goal])
     fitted(goals=[nearest, "decided_error_rate <= 0.05"])
-
-
-def test_groups_that_are_pooled_are_deferred_about_as_often():
-    pooled = cp.GoalClassifier(
-        [score],
-        cv="prefit",
-        decision="sticky",
-        alpha=1.0,
-        deferral=cp.Deferral(0.2),
-        by=cp.Groups("sex", unknown="pool"),
-        goals=GOALS[:1],
-        random_state=0,
-        confidence=None,
-    ).fit(X, Y, sensitive_features={"sex": SEX})
-    said = pooled.predict(X, sensitive_features={"sex": np.full(N, "X")})
-    assert 0 < np.mean(said == "defer") < 0.3
 
 
 def test_audits_know_who_is_deferred(model):

@@ -9,7 +9,6 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
-    KFold,
     ShuffleSplit,
     StratifiedKFold,
     TimeSeriesSplit,
@@ -209,19 +208,6 @@ def test_the_default_takes_categories_and_missing_values_of_a_data_frame(frame):
     assert all(check.holds for check in model.check_goals())
 
 
-def test_seeds_fix_the_folds_and_threads_change_nothing():
-    seeded = cp.GoalClassifier(
-        DecisionTreeClassifier(max_depth=4, max_features=1), cv=3, goals=GOALS[:1], confidence=None
-    )
-    first, again = (
-        seeded.set_params(random_state=1, n_jobs=n).fit(X, Y) for seeded, n in ((clone(seeded), None), (seeded, 2))
-    )
-    np.testing.assert_array_equal(first.predict(X), again.predict(X))
-    assert first.rules_ == again.rules_
-    other = clone(seeded).set_params(random_state=2).fit(X, Y)
-    assert other.rules_ != first.rules_
-
-
 class Answering:
     """A classifier without scores."""
 
@@ -282,14 +268,6 @@ def test_what_cannot_be_is_refused(settings, text):
 def test_rows_that_do_not_belong_together_are_refused(given, text):
     with pytest.raises(ValueError, match=text):
         cp.GoalClassifier(TREE, cv=2, random_state=0).fit(X, Y, **given)
-
-
-def test_folds_of_one_class_and_texts_for_the_default_are_refused():
-    with pytest.raises(ValueError, match=r"takes numbers and categories; the column 'sex' holds texts.*'category'"):
-        cp.GoalClassifier(cv=2).fit(FRAME.assign(sex=SEX.astype(object)), Y)
-    one_class = KFold(2).split(X)
-    with pytest.raises(ValueError, match="The rows outside of fold 0 of cv hold one class only"):
-        cp.GoalClassifier(TREE, cv=one_class).fit(X, np.repeat(["no", "yes"], [300, 300]))
 
 
 def test_without_goals_the_usual_threshold_stays():

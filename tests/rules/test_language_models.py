@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from counterpoise import AdaLPBoostClassifier, MixtureClassifier
+from counterpoise import MixtureClassifier
 from counterpoise.goals import InfeasibleGoals, parse_goal
-from counterpoise.learners import HistogramTree
 
 
 def pool(seed=0, n=300, n_models=5):
@@ -41,17 +40,3 @@ def test_the_nearest_bound_of_a_phrase_is_met_and_none_nearer(goal):
     nearer = bound - 1e-5 if named.sense == "<=" else bound + 1e-5
     with pytest.raises(InfeasibleGoals):
         mixed([named.with_bound(nearer)])
-
-
-def test_boosters_of_several_classes_meet_goals_on_each():
-    rng = np.random.default_rng(0)
-    y = rng.choice(list("abc"), 300)
-    X = rng.normal(size=(300, 2)) + np.column_stack([y == "a", y == "b"])
-    model = AdaLPBoostClassifier(
-        HistogramTree(), n_estimators=6, goals=["every_class(recall) >= 0.5", "error_rate() <= 0.4"]
-    )
-    assert [check.holds for check in model.fit(X, y).check_goals()] == [True, True]
-    plain = AdaLPBoostClassifier(HistogramTree(), n_estimators=3).fit(X, y)
-    with pytest.raises(ValueError, match=r"was fitted without goals, so it did not keep.*Pass X and y"):
-        plain.rebalance(goals=["recall(of=a) >= 0.1"])
-    assert plain.rebalance(X, y, goals=["recall(of=a) >= 0.1"]).check_goals()[0].holds

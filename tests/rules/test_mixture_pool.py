@@ -81,12 +81,6 @@ def test_an_error_names_the_model(model, text):
         MixtureClassifier([as_strings, model]).fit(X, as_strings(X))
 
 
-def test_bare_probabilities_are_not_taken_for_labels():
-    X = np.random.default_rng(0).random(size=(50, 2))
-    with pytest.raises(ValueError, match="If these are probabilities, return labels"):
-        MixtureClassifier([lambda X: X[:, 0]]).fit(X, (X[:, 0] > 0.5).astype(int))
-
-
 @pytest.mark.parametrize(
     ("estimators", "kind", "text"),
     [

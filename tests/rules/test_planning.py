@@ -94,30 +94,6 @@ def test_weights_make_margins_wider():
     assert uneven / even == pytest.approx(np.sqrt((weight**2).mean()) / weight.mean(), rel=0.1)
 
 
-def test_rows_of_one_person_count_once():
-    y, scores = (np.repeat(part, 4) for part in drawn(500))
-    rows, persons = (
-        cp.plan("recall >= 0.9", y, scores, ids=ids, rows=[2000]).points[0].margins[0].standard_error
-        for ids in (None, np.repeat(np.arange(500), 4))
-    )
-    assert persons / rows == pytest.approx(2.0, rel=0.15)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", [6000])
-def test_the_margin_of_a_proof_is_that_of_fits_on_as_many_rows(rows):
-    (point,) = cp.plan("recall >= 0.9", scores=MODEL, rows=[rows], confidence=cp.Proof(0.9)).points
-    margins = []
-    for seed in range(12):
-        y, scores = drawn(rows, seed)
-        fitted = cp.GoalClassifier([scores], cv="prefit", goals=["recall >= 0.9"], confidence=cp.Proof(0.9))
-        if fitted.fit(scores[:, None], y).proof_.is_proven:
-            margins.append(fitted.margins_[0].value - 0.9)
-    assert point.is_reached
-    assert len(margins) >= 9
-    assert point.margins[0].margin == pytest.approx(np.mean(margins), rel=0.2)
-
-
 def test_what_the_population_nearly_misses_takes_more_rows_than_there_are():
     y, scores = drawn(3000)
     best = np.max([((scores > one) == y).mean() for one in np.quantile(scores, np.linspace(0.3, 0.95, 400))])

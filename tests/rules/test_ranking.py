@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.svm import LinearSVC
@@ -77,18 +77,3 @@ def test_importances_are_averaged_as_often_as_models_decide():
         AttributeError, match=r"each of the 6 features; LogisticRegression does not have it\. sklearn\.inspection"
     ):
         _ = mixture([LINE]).feature_importances_
-
-
-@pytest.mark.slow
-def test_monotonic_constraints_and_class_weights_reach_the_models():
-    words = np.where(y == 1, "yes", "no")
-    strong = HistGradientBoostingClassifier(max_iter=10, monotonic_cst=[-1, 0, 0, 0, 0, 0], class_weight="balanced")
-    model = cp.GoalClassifier(strong, random_state=0, cv=2).fit(X, words)
-    rows = np.repeat(X[:5], 20, axis=0)
-    rows[:, 0] = np.tile(np.linspace(X[:, 0].min(), X[:, 0].max(), 20), 5)
-    assert (np.diff(model.decision_function(rows).reshape(5, 20), axis=1) <= 1e-12).all()
-    assert all(one.class_weight == "balanced" for one in model.estimators_)
-    line = LogisticRegression(class_weight={"yes": 1.0, "no": 20.0}, max_iter=5000)
-    heavy = cp.GoalClassifier(line, random_state=0, cv=2).fit(X, words)
-    plain = cp.GoalClassifier(LogisticRegression(max_iter=5000), random_state=0, cv=2).fit(X, words)
-    assert heavy.estimators_[0].predict_proba(X)[:, 1].mean() < plain.estimators_[0].predict_proba(X)[:, 1].mean()

@@ -265,17 +265,3 @@ def test_models_that_fail_or_answer_oddly_are_named():
         fitted([MODEL, ("odd", fails)])
     linear = Perceptron().fit(X[:200], Y[:200])  # has a decision function only
     assert fitted([linear], goals=(), objective="error_rate").gap_ <= 1e-4
-
-
-def test_goals_of_several_rows_have_one_price_and_are_explained_as_one():
-    """A difference, and rates of a class by name, are goals like others."""
-    both = fitted(goals=["abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02"])
-    assert both.value_ == pytest.approx(fitted().value_, abs=2e-4)
-    assert both.multipliers_.shape == (1,)
-    assert fitted(goals=["recall(of=no) >= 0.9", "recall(of=yes) >= 0.6"]).gap_ <= 1e-4
-    goals = ["abs(positive_rate(sex=F) - positive_rate(sex=M)) <= 0.02", "error_rate <= 0.05"]
-    with pytest.raises(InfeasibleGoals, match=r"error_rate <= 0.05"):
-        fitted(goals=goals)
-    frontier = cp.tradeoff(both, both.goals_[0], n_points=3)
-    assert (np.diff(frontier.values) <= 1e-6).all()
-    assert all(check.holds for check in fitted(goals=goals[:1], decision="fixed").check_goals())

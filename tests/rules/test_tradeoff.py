@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from silenced import silenced
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -65,18 +64,6 @@ def test_bounds_come_back_in_the_order_given_and_impossible_ones_are_marked():
     assert np.isnan(found[1].value)
     assert found[1].mixture is None
     assert found[0].value <= found[2].value + 1e-6
-
-
-def test_a_fitted_mixture_keeps_its_other_goals_and_asks_no_model(fitted):
-    with silenced(fitted.estimators_):
-        found = tradeoff(fitted, "recall(sex=F) >= 0.7", n_points=6)
-    for point in found:
-        again = fitted.rebalance(goals=["error_rate <= 0.35", found.goal.with_bound(point.bound - 1e-7)])
-        assert again.value_ == pytest.approx(point.value, abs=2e-4)
-        losses = fitted.selection_.losses.mean(axis=0)
-        assert losses @ point.mixture <= 0.35 + 1e-8
-    assert (np.diff(found.values) <= 1e-6).all()  # from the tightest recall to the loosest
-    assert found.bounds[0] > found.bounds[-1]
 
 
 def test_a_goal_that_the_model_has_is_replaced(fitted):

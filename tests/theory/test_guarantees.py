@@ -86,22 +86,6 @@ def test_the_bound_on_rates_is_the_papers_theorem_1():
     assert found == pytest.approx(e / 20)
 
 
-@given(
-    *(st.floats(0.1, 10), st.floats(1e-3, 10), st.lists(st.floats(0, 3), min_size=1, max_size=4), st.floats(0, 1e3)),
-    *(st.integers(1, 5), st.floats(0.01, 0.5), st.integers(1, 10**6)),
-)
-def test_the_bound_on_rates_grows_with_the_largest_multiplier_as_the_theorem_says(
-    norm, regularization, sums, largest, n_datasets, delta, n_samples
-):
-    """B = objective + V * constraints, E = 1 + 4 X^2 B / lambda + sqrt(8 log(4 k / delta)), over sqrt(n)."""
-    b = 1.0 + largest * sum(sums)
-    e = 1 + 4 * norm**2 / regularization * b + math.sqrt(8 * math.log(4 * n_datasets / delta))
-    found = guarantees.rate_generalization_bound(
-        n_samples, norm=norm, regularization=regularization, coefficient_sum=b, n_datasets=n_datasets, delta=delta
-    )
-    assert found == pytest.approx(e / math.sqrt(n_samples))
-
-
 @pytest.mark.parametrize("n_models", [4, 7])
 def test_a_tail_of_blocks_needs_as_many_models_as_stated(n_models):
     alpha, losses = 1 / n_models, np.repeat(np.eye(n_models), 3, axis=0)
