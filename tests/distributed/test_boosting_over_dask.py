@@ -66,6 +66,7 @@ def test_weights_follow_the_failures_so_far_and_the_mixture_is_that_of_rows_in_o
         (None, {"stopping": Stopping(5)}, "stopping=.* is not supported over Dask: leave it at None"),
         (None, {"reweigh": "groups", "alpha": None}, "reweigh='groups' is not supported over Dask"),
         (None, {"goals": ["recall >= 0.5"], "confidence": 0.9}, "confidence=0.9 is not supported over Dask"),
+        (None, {"eta": "adaboost"}, "eta='adaboost' is not supported over Dask"),
     ],
 )
 def test_what_is_for_one_machine_alone_is_refused_before_anything_is_trained(estimator, settings, message):

@@ -10,6 +10,7 @@ from counterpoise.datasets import twonorm
 from counterpoise.learners import HistogramTree
 from counterpoise.runs import RunProgress
 from papers.results import ResultRow, ResultsTable, read_rows
+from papers.vadaboost import exact_cart
 from papers.vadaboost import experiment as vadaboost
 from papers.vadaboost import figures as vadaboost_figures
 from papers.vadaboost import page as vadaboost_page
@@ -121,3 +122,10 @@ def test_published_figures_are_complete():
 
 def test_progress_says_how_long():
     assert str(RunProgress(2, 8, "wine", 30.0, 5400.0)) == "2 of 8: wine; 30 s so far, about 1.5 h left"
+
+
+@pytest.mark.parametrize("learner", ["exact", "binned"])
+@pytest.mark.parametrize("method", [0, 1])
+def test_exact_cart_and_trees_on_bins_are_measured_alike(learner, method):
+    error = exact_cart.error_on_test_rows("twonorm", exact_cart.learners()[learner], method, 0, n_rounds=3)
+    assert 2.0 < error < 20.0
