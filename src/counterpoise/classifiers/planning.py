@@ -81,7 +81,6 @@ class PlanPoint(NamedTuple):
     margins: tuple[PlannedMargin, ...]
     cost: float  # of the margins: how much more of the objective than the best rule without
     limiting: Goal | None  # the goal that is the least sure to hold
-    is_costly: bool  # whether the confidence is not reached because it costs too much
 
 
 @dataclass(frozen=True)
@@ -147,8 +146,6 @@ class Plan:
         if last.is_reached:
             return []
         sentence = f"Even {last.rows:,} rows do not reach the confidence"
-        if last.is_costly:
-            return [f"{sentence}: the margins would raise the objective by more than margins may. Loosen a bound."]
         if last.limiting is None:
             return [f"{sentence}: no goal has a margin."]
         return [f"{sentence}: {last.limiting} limits it. The population nearly misses it. Loosen its bound."]
@@ -362,7 +359,7 @@ def _points(
         alone = {} if is_proof else {"confidence": confidence}
         rules, candidates = pilot.find(row_factor=size / pilot.n_rows, **wide, **alone)
         path = follow_targets(candidates.table, candidates.problem)
-        safe = path.safe_rule(confidence, np.inf if is_proof else candidates.most_cost)
+        safe = path.safe_rule(confidence)
         described = describe_margins(safe, pilot.checks(rules, safe.place))
         is_reached, cost = described.confidence is not None, safe.cost
         repeated = _repeat_choice(path, safe)
@@ -382,9 +379,7 @@ def _points(
             without = unit * _slack_without(path, place, safe.target)
             aimed_at = one.bound - one.goal.sign * width
             margins.append(PlannedMargin(one.goal, aimed_at, width, error, audits, without=without))
-        points.append(
-            PlanPoint(size, is_reached, tuple(margins), cost, described.limiting, described.costly is not None)
-        )
+        points.append(PlanPoint(size, is_reached, tuple(margins), cost, described.limiting))
     return tuple(points)
 
 
@@ -423,10 +418,10 @@ def _repeat_choice(path: TargetPath, safe: SafeRule) -> Repeated:
     """Return what the choice on resamples leads to, with the target that one rule has."""
     problem, table, random, chosen = path.problem, path.table, path.problem.random, []
     for sums in table.resamples(_N_RESAMPLES, np.random.default_rng(1), problem.persons):
-        for values in np.round(table.values(table.shares(sums)), _DIGITS):
-            slack = -values[random]
-            ranking = problem.rank_values(values, slack / path.errors).with_cost(table.cost)
-            chosen.append((int(ranking.best(np.array([safe.target]))[0]), slack))
+        values = np.round(table.values(table.shares(sums)), _DIGITS)
+        slack = -values[random]
+        ranking = problem.rank_values(values, slack / path.errors).with_cost(table.cost)
+        chosen.append((int(ranking.best(np.array([safe.target]))[0]), slack))
     return Repeated.of(path, chosen)
 
 
@@ -447,23 +442,22 @@ def _repeat_proof(path: TargetPath, confidence: float, share: float, *, fills: b
     found: list[tuple[tuple[int, FloatArray], tuple[int, FloatArray], float]] = []
     rng = np.random.default_rng(1)
     for sums in zip(*(table.resamples(_N_RESAMPLES, rng, problem.persons) for table in tables), strict=True):
-        drawn = (table.values(table.shares(own)) for table, own in zip(tables, sums, strict=True))
-        for traced, tested in zip(*drawn, strict=True):
-            is_met = np.asarray((traced[fixed] <= problem.allowed[fixed]).all(axis=0))
-            ranking = problem.rank_values(traced, -traced[random] / errors[0]).with_cost(path.table.cost)
-            places = list(dict.fromkeys(ranking._replace(is_met=is_met).best(targets).tolist()))
-            room = (-tested[random] - passing)[:, places]
-            n_passed = int(np.append((room < 0).any(axis=0), True).argmax())
-            if not n_passed or not is_met[places[n_passed - 1]]:
-                continue
-            one = places[n_passed - 1]
-            other, part = one, 0.0
-            if fills and n_passed < len(places):
-                before, after = room[:, n_passed - 1], room[:, n_passed]
-                other, part = places[n_passed], float((before / np.maximum(before - after, before + _TINY)).min())
-            if cost[one] + part * (cost[other] - cost[one]) <= best + most_rise(best):
-                shown = -((1.0 - share) * traced + share * tested)[random]
-                found.append(((one, shown), (other, shown), part))
+        traced, tested = (table.values(table.shares(own)) for table, own in zip(tables, sums, strict=True))
+        is_met = np.asarray((traced[fixed] <= problem.allowed[fixed]).all(axis=0))
+        ranking = problem.rank_values(traced, -traced[random] / errors[0]).with_cost(path.table.cost)
+        places = list(dict.fromkeys(ranking._replace(is_met=is_met).best(targets).tolist()))
+        room = (-tested[random] - passing)[:, places]
+        n_passed = int(np.append((room < 0).any(axis=0), True).argmax())
+        if not n_passed or not is_met[places[n_passed - 1]]:
+            continue
+        one = places[n_passed - 1]
+        other, part = one, 0.0
+        if fills and n_passed < len(places):
+            before, after = room[:, n_passed - 1], room[:, n_passed]
+            other, part = places[n_passed], float((before / np.maximum(before - after, before + _TINY)).min())
+        if cost[one] + part * (cost[other] - cost[one]) <= best + most_rise(best):
+            shown = -((1.0 - share) * traced + share * tested)[random]
+            found.append(((one, shown), (other, shown), part))
     last, following = (Repeated.of(path, [pair[place] for pair in found]) for place in (0, 1))  # type: ignore[misc]
     return last.towards(following, np.array([part for _, _, part in found]))
 

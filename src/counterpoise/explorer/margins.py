@@ -109,8 +109,6 @@ def _limits_of(margins: Margins, confidence: float, *, is_hidden: bool) -> str:
     sentences = [f"A confidence of {confidence:g} is not reached. The page shows the rule that comes closest."]
     if margins.limiting is not None and not is_hidden:
         sentences.append(f"The goal {margins.limiting} limits it.")
-    if margins.costly is not None:
-        sentences.append("Rules with larger margins raise the objective by more than margins may.")
     if margins.rows_needed is not None and not is_hidden:
         sentences.append(f"Perhaps {margins.rows_needed} would be enough.")
     return " ".join([*sentences, "Relax a goal, or lower the confidence."])

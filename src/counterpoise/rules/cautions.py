@@ -191,11 +191,6 @@ def warn_of_margins(margins: Margins | None, confidence: float | Proof | None, *
     needed = ""
     if margins.rows_needed is not None:
         needed = f" If rates stay as here, {margins.rows_needed} would be enough."
-    if margins.costly is not None:
-        needed = (
-            f" A rule with large enough margins raises the objective by {margins.costly:.4g}. It was not taken: "
-            "margins may raise it by a quarter, or by 0.02, and by half of what a constant decision does."
-        )
     if margins.set_aside:
         warn_caller(_left_out(margins, confidence), ConfidenceNotReached)
         return

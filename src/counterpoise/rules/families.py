@@ -60,10 +60,11 @@ from counterpoise.rules.program import Choice, choose
 from counterpoise.rules.proving import prove_or_margin
 from counterpoise.rules.ratios import solve_ratio
 from counterpoise.rules.rows import LabelledData, groups_of, person_numbers
+from counterpoise.rules.scores.best_rule import best_fixed
 from counterpoise.rules.scores.candidates import find_candidates, with_margins, with_proven, with_rules_between
 from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.family import CutFamily
-from counterpoise.rules.scores.fixed import best_fixed, choose_one_rule, deciding_rules, no_rule
+from counterpoise.rules.scores.fixed import choose_one_rule, deciding_rules, no_rule
 from counterpoise.rules.scores.table import DEFERRED, RankedScores, RuleGroups, ScoreTable, find_groups, rank
 from counterpoise.theory.risks import Risk
 
@@ -300,7 +301,7 @@ class ThresholdRules(NamedTuple):
         """Return the rules of least cost with margins of so many standard errors, in the order of the targets."""
         ranked = rank(self.selection_data, groups)
         plain = deciding_rules(ranked, problem, choose(CutFamily(ranked), problem))
-        rules, candidates = find_candidates(ranked, problem, plain.rules, targets)
+        rules, candidates = find_candidates(ranked, problem, plain.rules, targets=targets)
         traced = ranked.as_rules(rules.only(np.array(candidates.trace(targets), dtype=np.int64)))
         return [ChosenRules([one], groups) for one in with_rules_between(traced, targets.size)]
 

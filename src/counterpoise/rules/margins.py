@@ -27,12 +27,13 @@ from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Goal, GoalCheck, Rate
 from counterpoise.goals.binding import Views
 from counterpoise.goals.bound_goals import GoalLimits
+from counterpoise.goals.disparity import GroupDisparities
 from counterpoise.goals.expressions import ComparedRatios
 from counterpoise.goals.ranges import goal_range
 from counterpoise.goals.rates import defer_rate, error_rate
 from counterpoise.goals.terms import DEFAULT, Dataset, Linear, rows_behind
 from counterpoise.rules.choosing import Problem
-from counterpoise.rules.rule_table import RatioSum, Rules, RuleTable
+from counterpoise.rules.evaluator import CandidateRules, DisparitySum, Evaluator, Function, RatioSum, is_linear
 from counterpoise.theory.risks import WorstGroup
 
 N_RESAMPLES = 60
@@ -45,7 +46,7 @@ _FAR = 8.0  # standard errors beyond which a goal cannot fail by chance
 _TINY, _VAST = 1e-12, 1e60
 _TWO_SIDED = 1.96  # standard errors on both sides of the value, for 95 % of cases
 _ALLOWED = 1e-9  # by which a goal may be missed: rounding
-_UNMET = 1e3  # added to the risk of rules that miss a goal on the rows: they come last
+UNMET = 1e3  # added to the risk of rules that miss a goal on the rows: they come last
 _MOST_DOUBLINGS = 10
 _MIDDLE = 0.25, 0.75  # parts of the slacks that the population may have
 _MOST_RULES = 2000  # whose choice is repeated on resamples
@@ -104,7 +105,6 @@ class SafeRule(NamedTuple):
     cost: float  # of all margins: how much more of the objective than the best rule without
     limiting: int | None  # the place of the goal that is the least sure to hold
     rows_needed: "RowsNeeded | None"  # where the confidence was not reached: how many rows would be enough
-    costly: float | None = None  # by how much the objective would rise, where that is too much to reach it
     most_slack: float = 0.0  # standard errors by which all goals can be met at once
     share: float | None = None  # where the confidence was not reached: the probability that was
     missed_by: float | None = None  # and by how many standard errors all goals would have to be farther inside
@@ -161,7 +161,6 @@ class Margins(NamedTuple):
     cost: float  # how much more of the objective the rule has than the best one without margins
     limiting: Goal | None  # the goal that is the least sure to hold
     rows_needed: "RowsNeeded | None"  # where the confidence was not reached: how many rows would be enough
-    costly: float | None = None  # by how much the objective would rise, where that is too much to reach it
     reason: str = ""  # why there are none
     most_slack: float = 0.0  # standard errors by which all goals can be met at once
     share: float | None = None  # where the confidence was not reached: the probability that was
@@ -179,7 +178,7 @@ ONLY_SUMS = NO_MARGINS._replace(reason="over Dask margins need rows that weigh t
 class Part(NamedTuple):
     """One limit of a goal: a function of answers that must not be above zero."""
 
-    function: Linear | RatioSum
+    function: Function
     goal: int | None  # its place; None: it is the budget
     is_random: bool  # whether it gets a margin
     allowed: float = _ALLOWED  # by which it may be above zero: rounding
@@ -193,19 +192,30 @@ class RuleRanking(NamedTuple):
     risk: FloatArray  # the sum of the probabilities that goals fail, as if the slack were that of new rows
     is_met: BoolArray  # whether all goals are met on the rows
 
+    def only(self, places: IntArray) -> "RuleRanking":
+        """Return the same of some rules."""
+        return RuleRanking(self.cost[places], self.risk[places], self.is_met[places])
+
     def with_cost(self, cost: FloatArray | None) -> "RuleRanking":
         """Return the same with the costs of a table, where it knows more of them than values on the rows."""
         return self if cost is None else self._replace(cost=cost)
 
     def best(self, targets: FloatArray) -> IntArray:
         """Return for each target the rule of least cost whose risk is small enough; else that of least risk."""
-        risk = np.where(self.is_met, self.risk, self.risk + _UNMET)
-        fallback = int(risk.argmin())
-        order = np.lexsort((risk, self.cost))
-        least = np.minimum.accumulate(risk[order])
-        allowed = np.where(np.isneginf(targets), _UNMET / 2, ndtr(-targets))
-        first = np.searchsorted(-least, -allowed)  # the first rule by cost that is safe enough
-        return np.where(first < order.size, order[np.minimum(first, order.size - 1)], fallback)
+        return cheapest_at(self.cost, np.where(self.is_met, self.risk, self.risk + UNMET), targets)
+
+
+def cheapest_at(cost: FloatArray, risk: FloatArray, targets: FloatArray) -> IntArray:
+    """Return for each target the rule of least cost whose risk is small enough; else that of least risk.
+
+    The risk of rules that miss a goal on the rows is larger by ``UNMET``: with the target minus infinity no other risk
+    counts.
+    """
+    order = np.lexsort((risk, cost))
+    least = np.minimum.accumulate(risk[order])
+    allowed = np.where(np.isneginf(targets), UNMET / 2, ndtr(-targets))
+    first = np.searchsorted(-least, -allowed)  # the first rule by cost that is safe enough
+    return np.where(first < order.size, order[np.minimum(first, order.size - 1)], int(risk.argmin()))
 
 
 class MarginProblem(NamedTuple):
@@ -218,6 +228,7 @@ class MarginProblem(NamedTuple):
     error_factors: Mapping[str, float]  # of standard errors, by dataset
     row_factor: float = 1.0  # margins are those of so many times the rows
     set_aside: tuple[SetAside, ...] = ()  # what gets no margin, as no rule is far enough inside there
+    widening: FloatArray | None = None  # of the standard error of each part, as rows of a person are alike; None: asked
 
     @property
     def scales(self) -> FloatArray:
@@ -239,7 +250,7 @@ class MarginProblem(NamedTuple):
         goals = dict.fromkeys(part.goal for part in self.parts if part.goal is not None)
         return {goal: np.flatnonzero([self.parts[one].goal == goal for one in self.random]) for goal in goals}
 
-    def least_rows(self, table: RuleTable, shares: FloatArray) -> FloatArray:
+    def least_rows(self, table: Evaluator, shares: FloatArray) -> FloatArray:
         """Return on how many rows, of equal weight, or persons, each part that gets a margin rests at least.
 
         For every rule, shape (n_random, n_rules): a ratio that is compared is out of the rows of its denominator.
@@ -254,24 +265,23 @@ class MarginProblem(NamedTuple):
                 if count.rows.value != count.out_of.value:  # few rows may have most of the amounts
                     n_rows = min(n_rows, rows.effective_rows(count.rows))
                 if rows.name in self.persons:
-                    inside = rows.is_in(count.out_of)[rows.keys % rows.n_kinds] > 0
+                    inside = rows.rows_in(count.out_of)
                     n_rows = min(n_rows, float(np.unique(self.persons[rows.name][inside]).size))
                 # Where amounts are concentrated, standard errors of few rows say nothing: no slack is sure.
                 least[number] = min(least[number], n_rows if rows.are_equal or n_rows >= _FEW_ROWS else 0.0)
         parts = [table.part_of_rows(place, shares) for place in self.random.tolist()]
         return least[:, None] * np.reshape(parts, (least.size, shares.shape[1]))
 
-    def without_hopeless(self, table: RuleTable, confidence: float, most_cost: float) -> "MarginProblem":
+    def without_hopeless(self, table: Evaluator, confidence: float) -> "MarginProblem":
         """Return the same without margins where none of the rules is far enough inside, whatever other goals there are.
 
         A group of few rows would else take the margin from all goals. Where nothing would be left nothing is left out.
         """
-        shares = table.shares(table.observed())
+        shares = table.shares()
         ranking, z, _ = self.judge(table, shares)
-        is_near = ranking.is_met & (ranking.cost <= most_cost + _TINY)
-        if not is_near.any():
+        if not ranking.is_met.any():
             return self
-        risk = ndtr(-unless_few_rows(z, self.least_rows(table, shares))[:, is_near])
+        risk = ndtr(-unless_few_rows(z, self.least_rows(table, shares))[:, ranking.is_met])
         # By goal and by the smallest of the groups that a limit is about: the rows of all, and the places of the parts.
         groups: dict[SetAside, dict[frozenset[Dataset], list[int]]] = {}
         for number, place in enumerate(self.random.tolist()):
@@ -296,59 +306,72 @@ class MarginProblem(NamedTuple):
         n_rows, _, rows = min((self.views.n_rows(rows), repr(rows), rows) for rows in compared)
         return SetAside(part.goal, ", ".join(rows.parts[1:]) or str(rows), n_rows)
 
-    def table(self, rules: Rules, cost: FloatArray | None = None, moved: Rules | None = None) -> RuleTable:
-        """Return what rules come to; the cost of each may be given, where more is known of it than its value.
-
-        ``moved`` are rules that decide about the scores of folds as ``rules`` do about those of the deciding model.
-        """
+    def table(self, rules: CandidateRules, cost: FloatArray | None = None) -> Evaluator:
+        """Return what rules come to; the cost of each may be given, where more is known of it than its value."""
         functions = [*(part.function for part in self.parts), *self.costs]
-        table = RuleTable(rules, functions, self.views, self.error_factors, cost, self.row_factor)
-        if moved is not None:
-            of_decider = self.table(moved)
-            values = (one.values(one.shares(one.observed())) for one in (of_decider, table))
-            is_of_folds = [
-                any(count.rows.name in self.error_factors for count in function.row_counts) for function in functions
-            ]
-            table.shifts = np.subtract(*values) * np.reshape(is_of_folds, (-1, 1))
+        table = Evaluator(rules, functions, self.views, self.error_factors, self.row_factor)
+        table.cost = cost
         return table
 
-    def slack(self, table: RuleTable, values: FloatArray) -> FloatArray:
+    def shifts_to(self, of_decider: Evaluator, of_folds: Evaluator) -> FloatArray:
+        """Return by how much more functions have with rules that decide about scores as the deciding model has them."""
+        uses_folds = [
+            any(count.rows.name in self.error_factors for count in function.row_counts)
+            for function in of_folds.functions
+        ]
+        difference = of_decider.values(of_decider.shares()) - of_folds.values(of_folds.shares())
+        return difference * np.reshape(uses_folds, (-1, 1))
+
+    def slack(self, table: Evaluator, values: FloatArray) -> FloatArray:
         """Return how far the parts that get a margin are inside of their limits for the deciding model.
 
         By how much it is farther outside than the models of the folds is taken off; what is gained does not count.
         """
         return -values[self.random] - self.shifts(table)
 
-    def shifts(self, table: RuleTable) -> FloatArray:
+    def shifts(self, table: Evaluator) -> FloatArray:
         """Return by how much farther outside the deciding model is than models of folds, shape (n_random, n_rules)."""
         if table.shifts is None:
-            return np.zeros((self.random.size, table.rules.answers.shape[1]))
+            return np.zeros((self.random.size, table.rules.n_rules))
         return np.maximum(table.shifts[self.random], 0.0)
 
-    def rank(self, table: RuleTable, *, may_miss: bool = False) -> RuleRanking:
+    def rank(self, table: Evaluator, *, may_miss: bool = False) -> RuleRanking:
         """Return what decides about rules on all rows; goals with a margin may be missed there if ``may_miss``."""
-        shares = table.shares(table.observed())
+        shares = table.shares()
         ranking = self.judge(table, shares)[0]
         if not may_miss:
             return ranking
         fixed = np.flatnonzero([not part.is_random for part in self.parts])
         return ranking._replace(is_met=np.asarray((table.values(shares)[fixed] <= self.allowed[fixed]).all(axis=0)))
 
-    def judge(self, table: RuleTable, shares: FloatArray) -> tuple[RuleRanking, FloatArray, FloatArray]:
+    def judge(self, table: Evaluator, shares: FloatArray) -> tuple[RuleRanking, FloatArray, FloatArray]:
         """Return what decides about rules on all rows, the slack of goals in standard errors, and those."""
         values, random = table.values(shares), self.random
         errors = np.sqrt(table.variances(random, shares))
-        if self.persons:  # rows of a person are alike: how much that adds is measured at one rule
+        if self.persons and self.widening is None:
             rule = int(self.rank_values(values, self.slack(table, values) / errors).best(np.zeros(1))[0])
-            influences = table.influences(random, shares, rule)
-            by_person = sum(covariance_of(own, self.persons.get(name)).diagonal() for name, own in influences.items())
-            by_row = sum(covariance_of(own, None).diagonal() for own in influences.values())
-            factor = np.sqrt(np.divide(by_person, by_row, out=np.ones(random.size), where=np.asarray(by_row) > 0))
-            n_persons = min(int(codes.max()) + 1 for codes in self.persons.values())
-            few = np.sqrt(n_persons / max(n_persons - 1, 0.5))
-            errors = errors * np.maximum(few * factor, 1.0)[:, None]
+            errors = errors * self.widened_at(table, shares, rule)[random][:, None]
+        elif self.widening is not None:
+            errors = errors * self.widening[random][:, None]
         z = self.slack(table, values) / errors
         return self.rank_values(values, z).with_cost(table.cost), z, errors
+
+    def widened_at(self, table: Evaluator, shares: FloatArray, rule: int) -> FloatArray:
+        """Return by how much standard errors are larger as rows of a person are alike, measured at one rule."""
+        by_person, by_row = (
+            table.covariance(self.random, shares, rule, units).diagonal() for units in (self.persons, {})
+        )
+        factor = np.sqrt(np.divide(by_person, by_row, out=np.ones(self.random.size), where=by_row > 0))
+        n_persons = min(int(codes.max()) + 1 for codes in self.persons.values())
+        few = np.sqrt(n_persons / max(n_persons - 1, 0.5))
+        widening = np.ones(len(self.parts))
+        widening[self.random] = np.maximum(few * factor, 1.0)
+        return widening
+
+    def violations(self, values: FloatArray) -> FloatArray:
+        """Return by how much rules miss all limits together, given their values of all functions."""
+        limits = values[: len(self.parts)]
+        return np.asarray(np.where(limits > self.allowed, limits, 0.0).sum(axis=0))
 
     def rank_values(self, values: FloatArray, z: FloatArray) -> RuleRanking:
         """Return what decides about rules, given their values of all functions, and the slack of goals."""
@@ -366,7 +389,7 @@ class TargetPath(NamedTuple):
     """The rule of least cost for each target, and how optimistic its choice is."""
 
     problem: MarginProblem
-    table: RuleTable
+    table: Evaluator
     kept: IntArray  # the places of the rules of the table among all candidates
     shares: FloatArray
     now: RuleRanking
@@ -376,41 +399,38 @@ class TargetPath(NamedTuple):
     optimism: FloatArray  # (n_targets, n_random)
     likely: FloatArray  # (n_resamples,): by how much the largest slack of all goals at once differs on resamples
 
-    def safe_rule(self, confidence: float, most_cost: float) -> SafeRule:
-        """Return the cheapest rule whose goals hold together on new rows with a probability of about ``confidence``.
-
-        Rules that cost more than ``most_cost`` count as out of reach.
-        """
+    def safe_rule(self, confidence: float) -> SafeRule:
+        """Return the cheapest rule whose goals hold together on new rows with a probability of about ``confidence``."""
         now, places, random = self.now, self.places, self.problem.random
         draws = self._draws(int(now.best(np.array([ndtri(confidence)]))[0]))
         inside = self.z[:, places].T - self.optimism
         least_rows = self.problem.least_rows(self.table, self.shares)[:, places].T
         within = unless_few_rows(inside, least_rows)
-        is_cheap = (now.cost[places] <= most_cost + _TINY) & now.is_met[places]
+        is_met = now.is_met[places]
         plain = int(now.best(np.array([-np.inf]))[0])
         # all goals hold together no more often than each
-        hopeful = np.flatnonzero((within.min(axis=1, initial=np.inf) >= ndtri(confidence)) & now.is_met[places])
-        enough = (one for one in hopeful.tolist() if share_inside(draws, within[one]) >= confidence)
-        first = next(enough, None)
-        cheap = first if first is None or is_cheap[first] else next((one for one in enough if is_cheap[one]), None)
-        is_reached = cheap is not None
-        rise = float(now.cost[places[first]] - now.cost[plain]) if cheap is None and first is not None else None
-        if cheap is None:
-            held = [share_inside(draws, one) if fits else -1.0 for one, fits in zip(inside, is_cheap, strict=True)]
-        at = int(np.argmax(held)) if cheap is None else cheap
-        place = int(places[at]) if is_reached or is_cheap[at] else plain
+        hopeful = np.flatnonzero((within.min(axis=1, initial=np.inf) >= ndtri(confidence)) & is_met)
+        first = next((target for target in hopeful.tolist() if share_inside(draws, within[target]) >= confidence), None)
+        is_reached = first is not None
+        held = np.empty(0)
+        if first is None:
+            held = np.array(
+                [share_inside(draws, own) if met else -1.0 for own, met in zip(inside, is_met, strict=True)]
+            )
+        at = int(np.argmax(held)) if first is None else first
+        place = int(places[at]) if is_reached or is_met[at] else plain
         limiting = self.problem.parts[random[within[at].argmin()]].goal if random.size else None
         needed = None
-        if not is_reached and rise is None and self._counts_selection_rows(limiting):
+        if not is_reached and self._counts_selection_rows(limiting):
             known = self.table.views.tables
             n_rows = known[DEFAULT].n_samples if DEFAULT in known else 0
             largest = self.z[:, places[-1]] - self.optimism[-1]  # a choice looks better than it is
             needed = rows_needed(largest, self.likely, draws, confidence, n_rows, least_rows[-1])
         share = missed_by = few_rows = None
-        if not is_reached and is_cheap[at] and (within[at] < inside[at]).any():
+        if not is_reached and is_met[at] and (within[at] < inside[at]).any():
             few_rows = self.problem.rows_of(int(random[least_rows[at].argmin()]))
-        elif not is_reached and is_cheap[at]:
-            share = max(held[at], 0.0)
+        elif not is_reached and is_met[at]:
+            share = max(float(held[at]), 0.0)
             missed_by = _missed_by(inside[at], draws, confidence)
         elif self.problem.set_aside:
             share = share_inside(draws, within[at])
@@ -420,7 +440,7 @@ class TargetPath(NamedTuple):
             float(self.z[:, places[-1]].min(initial=np.inf)),
         )
         margins, target = self._margins(place, at), float(TARGETS[at])
-        found = SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, rise, slack)
+        found = SafeRule(int(self.kept[place]), level, margins, cost, limiting, needed, slack)
         found = found._replace(target=target, share=share, missed_by=missed_by, few_rows=few_rows)
         return found._replace(set_aside=self.problem.set_aside)
 
@@ -431,10 +451,7 @@ class TargetPath(NamedTuple):
 
     def _draws(self, rule: int) -> FloatArray:
         """Return draws of a normal vector with the correlation of the goals' influence values at one rule."""
-        random = self.problem.random
-        covariance = np.zeros((random.size, random.size))
-        for name, own in self.table.influences(random, self.shares, rule).items():
-            covariance += covariance_of(own, self.problem.persons.get(name))
+        covariance = self.table.covariance(self.problem.random, self.shares, rule, self.problem.persons)
         return normal_draws(covariance)
 
     def _margins(self, place: int, at: int) -> tuple[PartMargin, ...]:
@@ -452,39 +469,38 @@ class TargetPath(NamedTuple):
         return tuple(margins)
 
 
-def follow_targets(table: RuleTable, problem: MarginProblem) -> TargetPath:
+def follow_targets(table: Evaluator, problem: MarginProblem) -> TargetPath:
     """Return the rule of least cost for each target, and how optimistic its choice is: one pass for every confidence.
 
     Parameters
     ----------
-    table : RuleTable
+    table : Evaluator
         What the candidate rules come to, by ``problem.table``.
     problem : MarginProblem
     """
     table, kept = _near_the_frontier(table, problem)
-    random, shares = problem.random, table.shares(table.observed())
+    random, shares = problem.random, table.shares()
     now, z, errors = problem.judge(table, shares)
     places, gained, most = now.best(TARGETS), np.zeros((TARGETS.size, random.size)), []
     for sums in table.resamples(N_RESAMPLES, np.random.default_rng(0), problem.persons):
         check_budget()
-        for values in table.values(table.shares(sums)):
-            other = problem.slack(table, values) / errors
-            again = problem.rank_values(values, other).best(TARGETS)
-            shift = np.clip(other, -_FAR, _FAR) - np.clip(z, -_FAR, _FAR)
-            # What the rule of all rows gains is chance alone, and zero on average: taken off, less of it is left.
-            gained += (shift[:, again] - shift[:, places]).T
-            most.append(np.clip(other[:, again[-1]], -_FAR, _FAR).min(initial=_FAR))
+        values = table.values(table.shares(sums))
+        other = problem.slack(table, values) / errors
+        again = problem.rank_values(values, other).best(TARGETS)
+        shift = np.clip(other, -_FAR, _FAR) - np.clip(z, -_FAR, _FAR)
+        # What the rule of all rows gains is chance alone, and zero on average: taken off, less of it is left.
+        gained += (shift[:, again] - shift[:, places]).T
+        most.append(np.clip(other[:, again[-1]], -_FAR, _FAR).min(initial=_FAR))
     optimism = np.clip(gained / N_RESAMPLES, 0.0, _MOST_OPTIMISM)
     likely = np.array(most) - np.mean(most)
     return TargetPath(problem, table, kept, shares, now, z, errors, places, optimism, likely)
 
 
 class Candidates(NamedTuple):
-    """What rules to choose among come to, and the most that margins may cost."""
+    """What rules to choose among come to."""
 
-    table: RuleTable
+    table: Evaluator
     problem: MarginProblem
-    most_cost: float
 
     def trace(self, targets: FloatArray) -> list[int]:
         """Return the places of the rules of least cost for targets, in their order, each once.
@@ -497,7 +513,7 @@ class Candidates(NamedTuple):
 
     def at(self, cost: float) -> SafeRule:
         """Return the only rule as one without optimism: it was chosen on other rows."""
-        _, z, errors = self.problem.judge(self.table, self.table.shares(self.table.observed()))
+        _, z, errors = self.problem.judge(self.table, self.table.shares())
         nothing, errors = np.zeros(len(z)), errors[:, 0] * self.problem.scales
         shifts = self.problem.shifts(self.table)[:, 0] * self.problem.scales
         margins = [
@@ -547,17 +563,17 @@ def share_inside(draws: FloatArray, most: FloatArray) -> float:
 def covariance_of(influences: FloatArray, persons: IntArray | None) -> FloatArray:
     """Return the covariance of functions, given the influence of every row on each."""
     if persons is not None:
-        influences = np.array([np.bincount(persons, one) for one in influences])
+        influences = np.array([np.bincount(persons, influence) for influence in influences])
     return np.asarray(influences @ influences.T)
 
 
-def _near_the_frontier(table: RuleTable, problem: MarginProblem) -> tuple[RuleTable, IntArray]:
+def _near_the_frontier(table: Evaluator, problem: MarginProblem) -> tuple[Evaluator, IntArray]:
     """Return the rules that cost little for their risk, and their places: those that a choice may lead to."""
-    n_rules = table.rules.answers.shape[1]
+    n_rules = table.rules.n_rules
     if n_rules <= _MOST_RULES:
         return table, np.arange(n_rules)
     now = problem.rank(table)
-    risk = np.where(now.is_met, now.risk, now.risk + _UNMET)
+    risk = np.where(now.is_met, now.risk, now.risk + UNMET)
     order = np.lexsort((now.cost, risk))  # from the safest on
     frontier = np.minimum.accumulate(now.cost[order])
     excess = np.empty(n_rules)
@@ -620,10 +636,10 @@ def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     """Return the limits of goals, and which of them get a margin."""
     written, parts = GoalLimits.of(goals, views), []
     for part, owner in zip(written.targets, written.owners.tolist(), strict=True):
-        limit = _compared_limit(part) if isinstance(part.left, ComparedRatios) else part.linear
+        limit = _limit_of(part)
         is_list = all(not views.tables[count.rows.name].population for count in limit.row_counts)
         is_random = not why_no_margin(goals[owner]) and not is_list
-        if isinstance(limit, RatioSum):
+        if not is_linear(limit):
             parts.append(Part(limit, owner, is_random))
             continue
         size = limit.size if part.has_amounts else 1.0
@@ -632,10 +648,13 @@ def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     return parts
 
 
-def _compared_limit(part: Goal) -> RatioSum:
-    """Return a limit on how far two ratios are apart as a function that must not be above zero."""
+def _limit_of(part: Goal) -> Function:
+    """Return a part of a goal as a function of answers that must not be above zero."""
     left = part.left
-    assert isinstance(left, ComparedRatios)  # noqa: S101 - the caller checks it
+    if isinstance(left, GroupDisparities):
+        return DisparitySum(left, part.bound)
+    if not isinstance(left, ComparedRatios):
+        return part.linear
     one, other = ((side.numerator, side.denominator) for side in (left.one, left.other))
     if left.is_quotient:  # times the other ratio
         return RatioSum(((-1.0, *one), (part.bound, *other)), 0.0)
@@ -692,10 +711,10 @@ def _mean_loss(rows: Dataset, defer_cost: float | None) -> Rate:
     return error_rate(rows) if defer_cost is None else error_rate(rows) + defer_cost * defer_rate(rows)
 
 
-def most_cost(problem: MarginProblem, constant: Rules, now: RuleRanking) -> float:
+def most_cost(problem: MarginProblem, constant: CandidateRules, now: RuleRanking) -> float:
     """Return what margins may cost: a quarter of the best rule's cost more, and less than a constant answer's."""
     table, n_parts = problem.table(constant), len(problem.parts)
-    values = table.values(table.shares(table.observed()))
+    values = table.values(table.shares())
     is_met, best = (values[:n_parts] <= 0).all(axis=0), float(now.cost[now.best(np.array([-np.inf]))[0]])
     ends = values[n_parts:].max(axis=0)[is_met]
     most = best + most_rise(best)
@@ -727,7 +746,7 @@ def describe_margins(safe: SafeRule, checks: Sequence[GoalCheck]) -> Margins:
     if all(margin.standard_error is None for margin in margins):
         return Margins(None, tuple(margins), safe.cost, None, None)
     limiting = None if safe.limiting is None else checks[safe.limiting].goal
-    found = Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed, safe.costly)
+    found = Margins(safe.confidence, tuple(margins), safe.cost, limiting, safe.rows_needed)
     set_aside = tuple((checks[group.goal].goal, group) for group in safe.set_aside)
     found = found._replace(most_slack=safe.most_slack, few_rows=safe.few_rows, set_aside=set_aside)
     return found._replace(share=safe.share, missed_by=safe.missed_by)

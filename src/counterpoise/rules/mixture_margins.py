@@ -24,6 +24,7 @@ from counterpoise.goals.binding import Views
 from counterpoise.goals.rates import WorstRate
 from counterpoise.goals.terms import RowCount, rows_behind
 from counterpoise.rules.choosing import FIXED, Problem, select, value_of
+from counterpoise.rules.evaluator import NO_FAILURES, part_of_rows, tangent
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import (
     AT_THE_END,
@@ -44,7 +45,6 @@ from counterpoise.rules.margins import (
 from counterpoise.rules.options import Proof
 from counterpoise.rules.program import NoMixture
 from counterpoise.rules.proving import GoalProof, Traced, prove, without_proof
-from counterpoise.rules.rule_table import NO_FAILURES, part_of_rows, tangent
 
 _N_SPLITS = 6  # into halves, on each of which the choice is repeated
 _MOST_IN_HALF = 5000  # rows

@@ -11,8 +11,9 @@ from itertools import product
 import numpy as np
 
 from counterpoise._base.budget import check_budget
-from counterpoise._base.types import FloatArray, IntArray
+from counterpoise._base.types import FloatArray
 from counterpoise.rules.choosing import Problem, value_of
+from counterpoise.rules.class_scores.answers import RowAnswers
 from counterpoise.rules.class_scores.family import ClassFamily, Tier, mean_program, tier_rule
 from counterpoise.rules.class_scores.rules import TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores
@@ -26,7 +27,6 @@ from counterpoise.rules.margins import (
     most_cost,
 )
 from counterpoise.rules.program import Choice, Program, with_budget
-from counterpoise.rules.rule_table import Rules
 
 _N_PRICES = 250
 _PRICES = -2.0, 1.5  # powers of ten by which a goal's price is scaled
@@ -41,8 +41,8 @@ def with_class_margins(
     scores: CalibratedScores, problem: Problem, plain: Choice, confidence: float
 ) -> tuple[Choice, Margins]:
     """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
-    rules, (table, inside, most) = find_class_candidates(scores, problem, plain, confidence=confidence)
-    safe = follow_targets(table, inside).safe_rule(confidence, most)
+    rules, (table, inside) = find_class_candidates(scores, problem, plain, confidence=confidence)
+    safe = follow_targets(table, inside).safe_rule(confidence)
     rule = rules[safe.place]
     predictions = scores.predictions_of([rule])
     margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
@@ -56,7 +56,7 @@ def with_proven_class_rule(
     predictions = scores.predictions_of([rule])
     choice = plain.only(rule, value_of(predictions, problem, np.ones(1)))
     inside = _margin_problem(scores, problem, rule, None)
-    safe = Candidates(inside.table(as_rules(scores, [rule])), inside, np.inf).at(max(choice.value - plain.value, 0.0))
+    safe = Candidates(inside.table(as_rules(scores, [rule])), inside).at(max(choice.value - plain.value, 0.0))
     return choice, describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
 
 
@@ -78,15 +78,16 @@ def find_class_candidates(
         check_budget()
         rules = rules[: max(_LEAST_RULES, _MOST_ANSWERS // max(n_rows, 1))]
         table = inside.table(as_rules(scores, rules))
-        if confidence is not None:
-            most = most_cost(inside, _constant_answers(scores), inside.rank(table))
-            inside = inside.without_hopeless(table, confidence, most)
         now = inside.rank(table)
+        cheap = np.flatnonzero(now.cost <= most_cost(inside, _constant_answers(scores), now))
+        table, rules, now = table.only(cheap), [rules[place] for place in cheap.tolist()], now.only(cheap)
+        if confidence is not None:
+            hopeful = inside.without_hopeless(table, confidence)
+            now, inside = (now, inside) if hopeful is inside else (hopeful.rank(table), hopeful)
         if moves is not None:
             near = [rules[place] for place in dict.fromkeys(now.best(_STEPS).tolist())]
             rules = [best, *near, *(other for rule in near for other in _moved(rule, scores.shape, moves))]
-    most = most_cost(inside, _constant_answers(scores), now)
-    return rules, Candidates(table, inside, most)
+    return rules, Candidates(table, inside)
 
 
 def _margin_problem(scores: CalibratedScores, problem: Problem, rule: TierRule, budget: float | None) -> MarginProblem:
@@ -100,24 +101,18 @@ def _margin_problem(scores: CalibratedScores, problem: Problem, rule: TierRule, 
     )
 
 
-def as_rules(scores: CalibratedScores, rules: list[TierRule]) -> Rules:
-    """Return what rules answer about each row; a row is a cell of its own."""
+def as_rules(scores: CalibratedScores, rules: list[TierRule]) -> RowAnswers:
+    """Return what rules answer about each row."""
     codes = {name: np.empty((len(part), len(rules)), dtype=np.uint8) for name, part in scores.codes.items()}
     for place, rule in enumerate(rules):
         for name, shares in scores.answer_shares(rule).items():
             codes[name][:, place] = shares.argmax(axis=1)
-    return Rules(np.vstack(list(codes.values())), _row_numbers(scores))
+    return RowAnswers(codes, scores.shape[2])
 
 
-def _constant_answers(scores: CalibratedScores) -> Rules:
-    n_rows, n_answers = sum(len(part) for part in scores.codes.values()), scores.shape[2]
-    return Rules(np.repeat(np.arange(n_answers, dtype=np.uint8)[None], n_rows, axis=0), _row_numbers(scores))
-
-
-def _row_numbers(scores: CalibratedScores) -> dict[str, IntArray]:
-    sizes = [len(part) for part in scores.codes.values()]
-    starts = np.cumsum([0, *sizes]).tolist()
-    return {name: np.arange(size) + start for name, size, start in zip(scores.codes, sizes, starts, strict=False)}
+def _constant_answers(scores: CalibratedScores) -> RowAnswers:
+    every = np.arange(scores.shape[2], dtype=np.uint8)[None]
+    return RowAnswers({name: np.repeat(every, len(part), axis=0) for name, part in scores.codes.items()}, every.size)
 
 
 def _at_prices(program: Program, tier: Tier, best: TierRule, multipliers: FloatArray) -> list[TierRule]:

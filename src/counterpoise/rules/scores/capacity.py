@@ -23,12 +23,12 @@ from counterpoise.rules.cautions import MissedGoals
 from counterpoise.rules.choosing import Problem
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.program import build_objective
-from counterpoise.rules.scores.cuts import block_starts, exponent_counts, noise_of
+from counterpoise.rules.scores.cuts import CutRules, block_starts, exponent_counts, noise_of
 from counterpoise.rules.scores.family import CutFamily
-from counterpoise.rules.scores.fixed import RuleSpace, build_space
-from counterpoise.rules.scores.sums import RuleLimits, Sums
+from counterpoise.rules.scores.sums import RuleLimits, Sums, as_sums
 from counterpoise.rules.scores.table import RankedScores, RuleGroups, ScoreTable, rank
 from counterpoise.solvers.group_shares import GroupShares, ShareCurve, choose_shares, nearest_total, round_shares
+from counterpoise.solvers.linear_program import FEASIBLE
 
 _ABSENT = 1e-9  # of the batch: what a group weighs that has no row in it, so that goals on it still have a meaning
 _SLIGHT = 1e-6  # of its size: a sum that a group without rows in the batch changes by less does not depend on it
@@ -162,6 +162,28 @@ def _numbers_of_unknown(batch: Batch, is_known: BoolArray, top: int) -> IntArray
     return np.where(is_known, 0, taken)
 
 
+class _Limits(NamedTuple):
+    """Linear functions of the shares of groups: limits first, then the objective, the largest of the rest."""
+
+    sums: Sums  # each in parts of its size
+    bounds: FloatArray
+    tolerance: FloatArray  # by which a limit may be missed: rounding
+
+    @classmethod
+    def of(cls, limits: RuleLimits, losses: Sums, rules: CutRules) -> "_Limits":
+        """Return limits and objectives, given some rules that show how large they are."""
+        goals = limits.goals
+        limit_sums = [] if goals is None else [as_sums(goals.rows, limits.cuts)]
+        limit_sums += [] if limits.budget is None else [limits.budget.loss]
+        sizes = np.empty(0) if goals is None else goals.goal_sizes  # of what the goals limit, then of the mean loss
+        sizes = sizes if limits.budget is None else np.append(sizes, np.ones(limits.budget.most.size))
+        scale = limits.as_limits(rules)["row_scale"] if limit_sums else sizes
+        constants = np.concatenate([sums.constants for sums in (*limit_sums, losses)])
+        added = np.vstack([sums.added for sums in (*limit_sums, losses)])
+        units = np.append(sizes, np.full(len(constants) - sizes.size, losses.unit))
+        return cls(Sums(constants / units, added / units[:, None]), limits.bounds / sizes, FEASIBLE * scale / sizes)
+
+
 class _Program(NamedTuple):
     """Goals and objective as curves of the share of each group that is selected."""
 
@@ -169,7 +191,7 @@ class _Program(NamedTuple):
     owners: IntArray  # the goal that each limit belongs to; a budget, behind all goals, to none
     curves: tuple[ShareCurve, ...]
     sizes: FloatArray  # how many rows of the batch each group has
-    space: RuleSpace
+    space: _Limits
 
     @classmethod
     def of(
@@ -183,7 +205,7 @@ class _Program(NamedTuple):
         limits, losses = family.limits(goals), build_objective(family, problem.objective).losses
 
         def program(limits: RuleLimits, losses: Sums) -> "_Program":
-            space = build_space(limits, losses, ranked.usual_rules())
+            space = _Limits.of(limits, losses, ranked.usual_rules())
             owners = np.empty(0, dtype=np.int64) if limits.goals is None else limits.goals.places
             owners = np.append(owners, np.full(space.bounds.size - owners.size, len(goals)))
             present, absent = (_curves(ranked, space.sums, np.flatnonzero(some)) for some in groups)
