@@ -8,10 +8,10 @@ Every rate of a randomized classifier is linear in its mixture. So a goal on any
 model. A goal on a difference, or on every group or class, has several rows with one bound and one price.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from typing import Any, NamedTuple, Self, TypeAlias, cast
+from functools import cache
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -29,13 +29,9 @@ from counterpoise.goals.binding import (
 )
 from counterpoise.goals.bound_goals import GoalLimits, risk_of_each
 from counterpoise.goals.classes import Classes, no_such_class
-from counterpoise.goals.disparity import GroupDisparities
-from counterpoise.goals.expressions import ComparedRatios
 from counterpoise.goals.infeasible import bound_step
 from counterpoise.goals.population import AnyShare, can_certify, certified_bound, measure_goal, needed_bound
 from counterpoise.goals.terms import Pairs
-from counterpoise.rules.disparities import DisparitySpread
-from counterpoise.solvers.intervals import UNIT_INTERVAL, Box, Interval
 from counterpoise.solvers.linear_program import FEASIBLE, InfeasibleRows, constraint_scale, solve_linear_program
 from counterpoise.solvers.rows import BitRows, pack
 
@@ -253,99 +249,6 @@ def linear_rate(answers: Answers, objective: Any) -> LinearRate:
     return LinearRate(linear.constant, tally_rates([linear], views, answers.counter(views), [rate])[0])
 
 
-class RatioSpread(NamedTuple):
-    """A goal on how far ratios are apart: for some t they all lie in an interval that begins, or ends, with t.
-
-    Of a difference ``t <= N / D <= t + bound``, of a quotient ``bound * t <= N / D <= t``.
-    """
-
-    place: int  # of the goal
-    rows: IntArray  # of its limits: from below for each ratio, then from above
-    tops: FloatArray  # (n_ratios, n_models)
-    bottoms: FloatArray
-    constants: FloatArray  # (n_ratios, 2): of tops and bottoms
-    sizes: FloatArray  # (n_ratios, 2)
-    bound: float
-    is_quotient: bool
-
-    def ends(self, interval: Interval) -> tuple[float, float]:
-        """Return between which numbers the ratios lie for some t of an interval."""
-        low, high = interval
-        return (self.bound * low, high) if self.is_quotient else (low, high + self.bound)
-
-    @property
-    def n_intervals(self) -> int:
-        """Return how many numbers are searched."""
-        return 1
-
-    @property
-    def slopes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return how rows and bounds change with the goal's bound, up to their sign, and their sizes."""
-        return np.tile(-self.bottoms, (2, 1)), np.tile(self.constants[:, 1], 2), np.tile(self.sizes.sum(axis=1), 2)
-
-    def limits(self, box: Box) -> tuple[FloatArray, FloatArray]:
-        """Return the limits as rows and bounds."""
-        low, high = self.ends(*box)
-        top, bottom = self.constants.T
-        rows = np.vstack([low * self.bottoms - self.tops, self.tops - high * self.bottoms])
-        return rows, np.concatenate([top - low * bottom, high * bottom - top])
-
-    def spread(self, mixture: FloatArray) -> tuple[float, float]:
-        """Return the least and the largest ratio of a mixture, each as if it were better by rounding."""
-        top, bottom = self.tops @ mixture + self.constants[:, 0], self.bottoms @ mixture + self.constants[:, 1]
-        known = bottom > FEASIBLE * self.sizes[:, 1]
-        if not known.any():
-            return 0.0, 0.0
-        rounding = FEASIBLE * self.sizes[known, 0]
-        low, high = (top[known] + rounding) / bottom[known], (top[known] - rounding) / bottom[known]
-        return float(low.min()), float(high.max())
-
-    def excess(self, mixture: FloatArray) -> float:
-        """Return by how much the ratios of a mixture are further apart than the goal allows; 0 where they are not."""
-        low, high = self.spread(mixture)
-        beyond = self.bound * high - low if self.is_quotient else high - low - self.bound
-        return beyond if beyond > FEASIBLE else 0.0
-
-    def nearest(self, mixture: FloatArray, box: Box) -> tuple[float]:
-        """Return the t of an interval whose limits a mixture misses least."""
-        low, high = self.spread(mixture)
-        at = (high + low / max(self.bound, FEASIBLE)) / 2 if self.is_quotient else (low + high - self.bound) / 2
-        return (min(max(at, box[0].low), box[0].high),)
-
-    def of_one_rule(self, box: Box) -> Box:
-        """Return the part of a box where the ratios of single rules may be: all of it."""
-        return box
-
-    def nearer(self, on_rule: Self, box: Box) -> tuple[Self, Box]:
-        """Return the limits among whose rules one that meets the goal may be, given a rule that misses it."""
-        return self, points(on_rule.nearest(np.ones(1), box))
-
-    def on(self, matrix: Callable[[FloatArray], FloatArray]) -> Self:
-        """Return the same for other models, or rules, given what tops and bottoms are on these."""
-        return self._replace(tops=matrix(self.tops), bottoms=matrix(self.bottoms))
-
-
-Spread: TypeAlias = RatioSpread | DisparitySpread
-
-
-def whole_box(spreads: Sequence[Spread]) -> Box:
-    """Return the intervals that are searched."""
-    return (UNIT_INTERVAL,) * sum(spread.n_intervals for spread in spreads)
-
-
-def points(numbers: Iterable[float]) -> Box:
-    """Return intervals of one number each."""
-    return tuple(Interval(one, one) for one in numbers)
-
-
-def with_boxes(spreads: Iterable[Spread], box: Box) -> Iterator[tuple[Any, Box]]:
-    """Yield each goal with its own intervals of a box."""
-    first = 0
-    for spread in spreads:
-        yield spread, box[first : first + spread.n_intervals]
-        first += spread.n_intervals
-
-
 class GoalConstraints(NamedTuple):
     """Goals as ``rows @ mixture <= bounds``, and how rows and bounds change with each goal's own bound.
 
@@ -360,14 +263,6 @@ class GoalConstraints(NamedTuple):
     shares: tuple[AnyShare | None, ...]  # that decide about a goal with a confidence; None: its margin is fixed
     sizes: FloatArray | None = None  # of the terms that the entries of each row are sums and differences of
     owners: IntArray | None = None  # the place of the goal that each row belongs to; None: each has one
-    spreads: tuple["Spread", ...] = ()  # goals whose rows are those of some intervals
-
-    def within(self, box: Box) -> Self:
-        """Return the same with the limits of intervals, those of each goal that compares ratios."""
-        rows, bounds = self.rows.copy(), self.bounds.copy()
-        for spread, own in with_boxes(self.spreads, box):
-            rows[spread.rows], bounds[spread.rows] = spread.limits(own)
-        return self._replace(rows=rows, bounds=bounds)
 
     @property
     def places(self) -> IntArray:
@@ -392,11 +287,9 @@ class GoalConstraints(NamedTuple):
         """Return what rows and bounds are divided by before they are compared.
 
         A ratio is multiplied through by its denominator, and where other goals keep that small, so is what counts.
-        Ratios that are compared are checked as such, whatever their rows are compared with.
         """
         scale = constraint_scale(np.abs(self.rows).max(axis=1), self.bounds, self.sizes)
-        compared = [row for spread in self.spreads for row in spread.rows.tolist()]
-        for row in np.setdiff1d(np.flatnonzero(self.row_slopes.any(axis=1)), compared).tolist():
+        for row in np.flatnonzero(self.row_slopes.any(axis=1)).tolist():
             scale[row] = min(scale[row], max(self._reach(row), _LEAST_REACH * scale[row]))
         return scale
 
@@ -427,26 +320,19 @@ class GoalConstraints(NamedTuple):
 
     def only(self, models: AnyArray) -> Self:
         """Return the same goals on some of the models."""
-        spreads = tuple(spread.on(lambda matrix: matrix[:, models]) for spread in self.spreads)
-        return self._replace(rows=self.rows[:, models], row_slopes=self.row_slopes[:, models], spreads=spreads)
+        return self._replace(rows=self.rows[:, models], row_slopes=self.row_slopes[:, models])
 
     def some(self, places: Sequence[int]) -> Self | None:
         """Return some of the goals, by their places in rising order; None where that is none."""
         if not places:
             return None
         rows = np.flatnonzero(np.isin(self.places, places))
-        spreads = tuple(
-            spread._replace(place=places.index(spread.place), rows=np.searchsorted(rows, spread.rows))
-            for spread in self.spreads
-            if spread.place in places
-        )
         parts = {name: getattr(self, name)[rows] for name in ("rows", "bounds", "row_slopes", "bound_slopes")}
         return self._replace(
             goals=tuple(self.goals[place] for place in places),
             shares=tuple(self.shares[row] for row in rows),
             sizes=None if self.sizes is None else self.sizes[rows],
             owners=np.searchsorted(places, self.places[rows]),
-            spreads=spreads,
             **parts,
         )
 
@@ -463,12 +349,7 @@ class GoalConstraints(NamedTuple):
     def join(self, other: Self) -> Self:
         """Return these goals and then others."""
         both = (self, other)
-        moved = tuple(
-            spread._replace(place=spread.place + len(self.goals), rows=spread.rows + len(self.bounds))
-            for spread in other.spreads
-        )
         return self._replace(
-            spreads=(*self.spreads, *moved),
             goals=(*self.goals, *other.goals),
             rows=np.concatenate([one.rows for one in both]),
             bounds=np.concatenate([one.bounds for one in both]),
@@ -565,16 +446,20 @@ class TalliedGoals(NamedTuple):
 
     @classmethod
     def of(cls, goals: tuple[Goal, ...], views: Views) -> Self:
-        """Return goals as linear rates on tables."""
+        """Return goals as linear rates on tables, but for those that compare ratios, which are no rows of a program."""
         limits = GoalLimits.of(goals, views)
+        kept = [place for place, part in enumerate(limits.parts) if not part.compares_ratios]
+        limits = limits._replace(
+            parts=tuple(limits.parts[place] for place in kept),
+            targets=tuple(limits.targets[place] for place in kept),
+            owners=limits.owners[kept],
+            names=[limits.names[place] for place in kept],
+        )
         shares = (None if part.confidence is None else measure_goal(part, views, None).share() for part in limits.parts)
         return cls(limits, views, limits.targets, tuple(shares))
 
     def rows(self, count: Tally) -> GoalConstraints:
         """Return the goals as rows of the linear program, given a function that sums the predictions of models."""
-        is_linear = [not part.compares_ratios for part in self.targets]
-        if not all(is_linear):
-            return self._with_spreads(is_linear, count)
         targets = self.targets
         rows, bounds = _count_goals(targets, self.views, count, self.limits.names)
         row_slopes = np.zeros_like(rows)
@@ -591,54 +476,8 @@ class TalliedGoals(NamedTuple):
             bound_slopes[ratios] = (shifted_bounds - bounds[ratios]) / steps
         sizes = np.array([part.linear.size for part in targets])
         goals = self.limits.goals
-        owners = self.limits.owners if len(targets) > len(goals) else None
+        owners = None if np.array_equal(self.limits.owners, np.arange(len(goals))) else self.limits.owners
         return GoalConstraints(goals, rows, bounds, row_slopes, bound_slopes, self.shares, sizes, owners)
-
-    def _with_spreads(self, is_linear: Sequence[bool], count: Tally) -> GoalConstraints:
-        """Return the goals as rows where some compare ratios: those have a row for both ends of each ratio."""
-        limits, kept = self.limits, np.flatnonzero(is_linear)
-        names = [limits.names[place] for place in kept.tolist()]
-        linear = limits._replace(
-            parts=tuple(limits.parts[place] for place in kept), owners=limits.owners[kept], names=names
-        )
-        own = self._replace(
-            limits=linear,
-            targets=tuple(self.targets[place] for place in kept),
-            shares=tuple(self.shares[place] for place in kept),
-        )
-        owners = np.setdiff1d(limits.owners, limits.owners[kept]).tolist()
-        known = own.rows(count)._replace(owners=limits.owners[kept]) if kept.size else None
-        spreads: list[Spread] = []
-        first = kept.size
-        for place in owners:
-            bound = limits.goals[place].bound
-            parts = zip(self.targets, limits.owners.tolist(), strict=True)
-            own_parts = [one.left for one, owner in parts if owner == place]
-            pairs = [one for one in own_parts if isinstance(one, ComparedRatios)]
-            groups = [one for one in own_parts if isinstance(one, GroupDisparities)]
-            if groups:
-                values = partial(tally_rates, views=self.views, count=count)
-                with name_in_errors(limits.goals[place]):
-                    spreads.append(DisparitySpread.of(place, first, groups, values, bound))
-                first += spreads[-1].rows.size
-                continue
-            ratios = list(dict.fromkeys(ratio for pair in pairs for ratio in (pair.one, pair.other)))
-            sides = [[ratio.numerator for ratio in ratios], [ratio.denominator for ratio in ratios]]
-            tops, bottoms = (tally_rates(side, self.views, count, [limits.goals[place]] * len(side)) for side in sides)
-            spreads.append(
-                RatioSpread(
-                    place,
-                    first + np.arange(2 * len(ratios)),
-                    tops,
-                    bottoms,
-                    np.array([[rate.constant for rate in side] for side in sides]).T,
-                    np.array([[rate.size for rate in side] for side in sides]).T,
-                    bound,
-                    pairs[0].is_quotient,
-                )
-            )
-            first += spreads[-1].rows.size
-        return _join_spreads(limits.goals, known, spreads)
 
     def row_costs(self, row_prices: FloatArray) -> dict[str, FloatArray]:
         """Return the cost of each decision about each row of each dataset, at prices of the rows of the goals."""
@@ -649,38 +488,13 @@ class TalliedGoals(NamedTuple):
         return bind_rates([part.linear for part in self.targets], self.views, self.limits.names)
 
 
-def _join_spreads(
-    goals: tuple[Goal, ...], known: GoalConstraints | None, spreads: Sequence["Spread"]
-) -> GoalConstraints:
-    """Return linear goals together with those that compare ratios, over all of their intervals."""
-    signs = [goals[spread.place].sign for spread in spreads]
-    changes = [spread.slopes for spread in spreads]
-    slopes, bottoms = (
-        np.concatenate([sign * own[part] for sign, own in zip(signs, changes, strict=True)]) for part in (0, 1)
-    )
-    n_rows = len(slopes)
-    owners = np.concatenate([np.full(spread.rows.size, spread.place) for spread in spreads])
-    parts = {
-        "rows": np.zeros_like(slopes),
-        "bounds": np.zeros(n_rows),
-        "row_slopes": slopes,  # with which their scales are found, as those of ratios are
-        "bound_slopes": bottoms,
-        "sizes": np.concatenate([own[2] for own in changes]),
-    }
-    shares: tuple[AnyShare | None, ...] = (None,) * n_rows
-    if known is not None:
-        parts = {name: np.concatenate([getattr(known, name), own]) for name, own in parts.items()}
-        shares, owners = known.shares + shares, np.concatenate([known.places, owners])
-    every = GoalConstraints(goals, shares=shares, owners=owners, spreads=tuple(spreads), **parts)
-    return every.within(whole_box(spreads))
-
-
 def goal_rows(answers: Answers, goals: tuple[Goal, ...]) -> GoalConstraints | None:
     """Return the goals as rows of the linear program, or None where there are none."""
     if not goals:
         return None
     views = answers.views()
-    return TalliedGoals.of(goals, views).rows(answers.counter(views))
+    tallied = TalliedGoals.of(goals, views)
+    return tallied.rows(answers.counter(views)) if tallied.targets else None
 
 
 def _count_goals(

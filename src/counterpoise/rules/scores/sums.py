@@ -10,9 +10,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from counterpoise._base.types import AnyArray, BoolArray, FloatArray, IntArray
-from counterpoise.rules.goal_rows import GoalConstraints, Spread, with_boxes
+from counterpoise.rules.goal_rows import GoalConstraints
 from counterpoise.rules.scores.cuts import CutRules, Cuts, running_sums
-from counterpoise.solvers.intervals import Box
 from counterpoise.solvers.linear_program import constraint_scale
 
 
@@ -180,32 +179,6 @@ class RuleLimits(NamedTuple):
         """Return the bounds of the goals, then those of the budget."""
         goals = np.empty(0) if self.goals is None else self.goals.bounds
         return goals if self.budget is None else np.append(goals, self.budget.most)
-
-    @property
-    def spreads(self) -> tuple[Spread, ...]:
-        """Return the goals that compare ratios."""
-        return () if self.goals is None else self.goals.spreads
-
-    def within(self, box: Box) -> Self:
-        """Return the same with the limits of intervals, those of each goal that compares ratios."""
-        assert self.goals is not None  # noqa: S101 - some compare ratios
-        return self._replace(goals=self.goals.within(box))
-
-    def of_one_rule(self, box: Box) -> Box:
-        """Return the part of a box that single rules can be in."""
-        return tuple(one for spread, own in with_boxes(self.spreads, box) for one in spread.of_one_rule(own))
-
-    def nearer(self, rule: CutRules, box: Box) -> Self:
-        """Return limits among whose rules one that meets the goals may be, given one that misses them."""
-        assert self.goals is not None  # noqa: S101 - some compare ratios
-        pairs = zip(with_boxes(self.spreads, box), self.spreads_of(rule), strict=True)
-        spreads, boxes = zip(*(spread.nearer(on_rule, own) for (spread, own), on_rule in pairs), strict=True)
-        goals = self.goals._replace(spreads=spreads)
-        return self._replace(goals=goals.within(tuple(one for own in boxes for one in own)))
-
-    def spreads_of(self, rules: CutRules) -> tuple[Spread, ...]:
-        """Return the goals that compare ratios, on some rules."""
-        return tuple(one.on(lambda matrix: _on_rules(matrix, rules, self.cuts)) for one in self.spreads)
 
     def as_limits(self, rules: CutRules) -> dict[str, Any]:
         """Return ``rows @ mixture <= bounds`` on some rules, as arguments of a solver."""
