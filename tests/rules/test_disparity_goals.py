@@ -102,7 +102,6 @@ def fit(goal=GOAL, classifier=cp.GoalClassifier, n_strata=2, **options):
 
 
 WRONG = [
-    (lambda: fit(n_strata=8), r"of at most 6 strata; here there are 8\. Merge values .* average=True\)"),
     (lambda: fit(classifier=cp.LPBoostClassifier), r"A booster needs goals that are linear.* or bound max_difference"),
     (lambda: fit(classifier=cp.ConstrainedClassifier), r"which is not linear.* Here bound max_difference\(selection"),
     (lambda: fit(f"{GOAL} with confidence 0.9"), "leave its confidence out"),

@@ -116,8 +116,9 @@ class GoalClassifier(MixtureBase):
     value_, gap_ : float
         The objective on the rows where the rule or mixture was chosen, and an upper bound on its gap to the optimum
         over what ``certificate_`` names: all single rules of all models, all mixtures of them if decisions are drawn,
-        or, for more than two classes, the rules that were tried. For two groups and a few goals the gap of one rule is
-        0 unless the usual threshold was kept.
+        or, for more than two classes, the rules that were tried. The gap of one rule without margins is 0 where all
+        rules could be looked at, as for one group, or two of some thousand rows; it is infinite where nothing is
+        proven, as for goals that compare ratios over many groups.
     fixed_cost_ : float
         With ``decision="fixed"``: how much more of the objective the rule has than the best mixture of rules.
     confidence_ : float or None

@@ -582,7 +582,7 @@ class Evaluator:
                     rows.measured(rows.weights, measure) * own[:, answers, kinds] for measure, own in influences.items()
                 )
                 by_person = np.array([np.bincount(persons[name], influence) for influence in np.asarray(by_row)])
-                total += by_person @ by_person.T
+                total += by_person @ by_person.T / self.row_factor
                 continue
             is_given = self.rules.answers(name, rule) == np.arange(self.rules.n_answers)[:, None]
             for (measure, other), (squares, *_) in self.counted.squares[name].items():
