@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,8 +33,13 @@ _MOST_CODES = 1 << 20  # of kinds of rows that are told apart before those in us
 class CandidateRules(Protocol):
     """Rules of one family, and what each answers about cells of rows that all of them treat alike."""
 
-    n_rules: int
-    n_answers: int  # the classes, and deferral where rules may defer
+    @property
+    def n_rules(self) -> int:
+        """Return the number of rules."""
+
+    @property
+    def n_answers(self) -> int:
+        """Return the number of answers: the classes, and deferral where rules may defer."""
 
     def cells(self, name: str) -> IntArray:
         """Return the cell of each row of a dataset."""
@@ -84,7 +89,7 @@ def unit_count(count: RowCount) -> RowCount:
     return count._replace(coefficient=1.0)
 
 
-def is_linear(function: Function) -> bool:
+def is_linear(function: Function) -> TypeGuard[Linear]:
     """Return whether a function is linear in the answers."""
     return not isinstance(function, RatioSum | DisparitySum)
 
@@ -288,9 +293,11 @@ class CountedRows:
         self.linear = np.array([is_linear(function) for function in self.functions], dtype=bool)
         self.constants = np.zeros(len(self.functions))
         coefficients = np.zeros((len(self.functions), len(self.counts)))
-        for number in np.flatnonzero(self.linear).tolist():
-            self.constants[number] = self.functions[number].constant
-            for count in self.functions[number].row_counts:
+        for number, function in enumerate(self.functions):
+            if not is_linear(function):
+                continue
+            self.constants[number] = function.constant
+            for count in function.row_counts:
                 coefficients[number, self.place[unit_count(count)]] += count.coefficient
         self.coefficients = sp.csr_array(coefficients)
 
@@ -482,7 +489,7 @@ class Evaluator:
 
     def values(self, shares: FloatArray) -> FloatArray:
         """Return the functions of every rule, shape (n_functions, n_rules)."""
-        values = self.counted.constants[:, None] + self.counted.coefficients @ shares
+        values: FloatArray = self.counted.constants[:, None] + self.counted.coefficients @ shares
         for number in np.flatnonzero(~self.counted.linear).tolist():
             values[number] = self.tangent(number, shares)[0]
         return values

@@ -33,7 +33,7 @@ from counterpoise.goals.ranges import goal_range
 from counterpoise.goals.rates import defer_rate, error_rate
 from counterpoise.goals.terms import DEFAULT, Dataset, Linear, rows_behind
 from counterpoise.rules.choosing import Problem
-from counterpoise.rules.evaluator import CandidateRules, DisparitySum, Evaluator, Function, RatioSum, is_linear
+from counterpoise.rules.evaluator import CandidateRules, DisparitySum, Evaluator, Function, RatioSum
 from counterpoise.theory.risks import WorstGroup
 
 N_RESAMPLES = 60
@@ -320,7 +320,7 @@ class MarginProblem(NamedTuple):
             for function in of_folds.functions
         ]
         difference = of_decider.values(of_decider.shares()) - of_folds.values(of_folds.shares())
-        return difference * np.reshape(uses_folds, (-1, 1))
+        return np.asarray(difference * np.reshape(uses_folds, (-1, 1)))
 
     def slack(self, table: Evaluator, values: FloatArray) -> FloatArray:
         """Return how far the parts that get a margin are inside of their limits for the deciding model.
@@ -636,10 +636,10 @@ def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     """Return the limits of goals, and which of them get a margin."""
     written, parts = GoalLimits.of(goals, views), []
     for part, owner in zip(written.targets, written.owners.tolist(), strict=True):
-        limit = _limit_of(part)
+        limit = part.linear if not part.compares_ratios else _compared_limit(part)
         is_list = all(not views.tables[count.rows.name].population for count in limit.row_counts)
         is_random = not why_no_margin(goals[owner]) and not is_list
-        if not is_linear(limit):
+        if not isinstance(limit, Rate):
             parts.append(Part(limit, owner, is_random))
             continue
         size = limit.size if part.has_amounts else 1.0
@@ -648,13 +648,12 @@ def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     return parts
 
 
-def _limit_of(part: Goal) -> Function:
-    """Return a part of a goal as a function of answers that must not be above zero."""
+def _compared_limit(part: Goal) -> RatioSum | DisparitySum:
+    """Return a limit on ratios that are compared, or on a disparity, as a function that must not be above zero."""
     left = part.left
     if isinstance(left, GroupDisparities):
         return DisparitySum(left, part.bound)
-    if not isinstance(left, ComparedRatios):
-        return part.linear
+    assert isinstance(left, ComparedRatios)  # noqa: S101 - no others compare ratios
     one, other = ((side.numerator, side.denominator) for side in (left.one, left.other))
     if left.is_quotient:  # times the other ratio
         return RatioSum(((-1.0, *one), (part.bound, *other)), 0.0)

@@ -102,6 +102,7 @@ class _Board(NamedTuple):
 
     grid: ThresholdGrid
     problem: MarginProblem
+    cells: ThresholdCells
     evaluator: Evaluator
     losses: FloatArray  # what each place of each edge adds to the objective, smoothed
     constants: FloatArray
@@ -109,11 +110,12 @@ class _Board(NamedTuple):
     @classmethod
     def of(cls, grid: ThresholdGrid, problem: MarginProblem, losses: Sums, plain: IntArray) -> "_Board":
         """Count the rows by the cells of a grid."""
-        evaluator = problem.table(grid.cells(plain[None], pairs_of(problem)))
+        cells = grid.cells(plain[None], pairs_of(problem))
+        evaluator = problem.table(cells)
         if problem.persons:
             widening = problem.widened_at(evaluator, evaluator.shares(), 0)
             problem = problem._replace(widening=widening)
-        return cls(grid, problem, evaluator, grid.smoothed(losses), losses.constants)
+        return cls(grid, problem, cells, evaluator, grid.smoothed(losses), losses.constants)
 
     def search(self, start: IntArray, targets: FloatArray) -> RulePool:
         """Return the rules among which those of least cost are for each target."""
@@ -124,8 +126,7 @@ class _Board(NamedTuple):
 
     def table(self, rules: IntArray) -> Evaluator:
         """Return what rules come to."""
-        cells = self.evaluator.rules
-        assert isinstance(cells, ThresholdCells)  # noqa: S101 - made in ``of``
+        cells = self.cells
         table = self.evaluator.with_rules(cells.with_rules(rules))
         columns = self.grid.edges() + rules
         table.cost = (self.constants[:, None] + self.losses[:, columns].sum(axis=2)).max(axis=0)

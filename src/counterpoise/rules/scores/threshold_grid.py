@@ -160,7 +160,7 @@ class ThresholdGrid(NamedTuple):
                 )
                 cells[rows] = starts[group] + position - 1
             bins[name], first = cells, first + groups.size
-        found = {}
+        found: dict[str, tuple[IntArray, IntArray, IntArray]] = {}
         for pair in pairs:
             both = np.sort(np.column_stack([bins[pair.rows], bins[pair.twins]]), axis=1)
             distinct, cells = np.unique(both, axis=0, return_inverse=True)
