@@ -150,9 +150,9 @@ class GoalClassifier(MixtureBase):
     >>> from counterpoise import GoalClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), LogisticRegression())
-    >>> decided = GoalClassifier(model, goals=["recall(of=0) >= 0.97"], random_state=0).fit(X[:400], y[:400])
+    >>> decided = GoalClassifier(model, goals=["recall(of=0) >= 0.95"], random_state=0).fit(X[:400], y[:400])
     >>> print(decided.check_goals()[0])
-    recall(of=0) >= 0.97: holds (0.9769, bound 0.97)
+    recall(of=0) >= 0.95: holds (0.9711, bound 0.95)
     >>> bool((decided.predict(X[400:]) == y[400:]).mean() > 0.9)
     True
     """
