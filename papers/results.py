@@ -8,16 +8,15 @@ import csv
 import importlib
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from counterpoise.persist import write_atomically
-from counterpoise.runs.results import ResultRow, ResultsTable, check_columns
 
 __all__ = ["COLUMNS", "Average", "ResultRow", "ResultsTable", "append_rows", "read_rows", "summarize"]
 
@@ -26,6 +25,70 @@ _SHOWN = 200  # characters of a line in a message
 _PARQUET = ".parquet"
 _ZSTD_LEVEL = 9  # a quarter smaller than the default; half a second for 50,000 rows
 _BY = ("experiment", "dataset", "learner", "method", "alpha", "quantity", "split")
+
+
+class ResultRow(NamedTuple):
+    """One measured number, and all that says what it is."""
+
+    experiment: str
+    dataset: str
+    learner: str
+    method: str
+    seed: int
+    alpha: float | None  # None where the quantity has no tail fraction
+    quantity: str
+    split: str
+    value: float
+    settings: str = ""  # free text: whatever else must be known to run it again
+
+    @property
+    def run(self) -> tuple[Any, ...]:
+        """Return everything but the value: two rows of one run measure the same thing twice."""
+        return (*self[:8], self.settings)
+
+
+@dataclass(frozen=True)
+class ResultsTable:
+    """Rows of results that can be narrowed down.
+
+    Examples
+    --------
+    >>> from papers.results import ResultRow, ResultsTable
+    >>> rows = [ResultRow("demo", "digits", "tree", "erm", seed, None, "error", "test", 0.1 * seed) for seed in (1, 2)]
+    >>> table = ResultsTable(tuple(rows))
+    >>> len(table), [row.value for row in table.where(seed=2)]
+    (2, [0.2])
+    """
+
+    rows: tuple[ResultRow, ...]
+
+    def __iter__(self) -> Iterator[ResultRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def where(self, **wanted: Any) -> "ResultsTable":
+        """Return the rows whose columns have the given values."""
+        check_columns(wanted, "where")
+        rows = (row for row in self.rows if all(getattr(row, key) == value for key, value in wanted.items()))
+        return ResultsTable(tuple(rows))
+
+    def latest(self) -> "ResultsTable":
+        """Return the last row of each run, where an experiment was run again."""
+        return ResultsTable(tuple({row.run: row for row in self.rows}.values()))
+
+
+def check_columns(names: Iterable[str], argument: str) -> None:
+    """Check that names are those of columns of the table."""
+    columns = ResultRow._fields
+    unknown = [name for name in names if name not in columns]
+    if unknown:
+        raise ValueError(
+            f"{argument} must name columns among {', '.join(columns)}; got {', '.join(map(repr, unknown))}."
+        )
+
+
 COLUMNS = ResultRow._fields
 AnyRow: TypeAlias = ResultRow | Mapping[str, Any]
 

@@ -54,7 +54,7 @@ class Study:
     >>> import tempfile
     >>> from collections import namedtuple
     >>> from pathlib import Path
-    >>> from counterpoise.runs.results import ResultRow
+    >>> from papers.results import ResultRow
     >>> from papers.study import Study
     >>> Part = namedtuple("Part", "dataset seed")
     >>> study = Study(

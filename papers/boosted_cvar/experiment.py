@@ -23,9 +23,9 @@ from counterpoise.datasets import load_dataset, split_rows
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import find_positive
 from counterpoise.rules.pool import Pool, failures
-from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray
 from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, EXPERIMENT, LP_ALPHAS, Losses, against_rounds, curves
+from papers.results import ResultRow
 
 NETWORK = "network"
 

@@ -22,7 +22,6 @@ from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import find_positive
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.runs import ProgressCallback
-from counterpoise.runs.results import ResultRow, ResultsTable
 from counterpoise.solvers import minimize_cvar
 from papers.arrays import FloatArray
 from papers.boosted_cvar.curves import ETA, EXPERIMENT, Losses
@@ -36,6 +35,7 @@ from papers.boosted_cvar.experiment import (
     split_parts,
 )
 from papers.markdown import markdown_table
+from papers.results import ResultRow, ResultsTable
 from papers.study import measure_left, run_alone
 
 CONSTANT, ADAPTIVE = f"eta = {ETA:g}", "AdaBoost's step"

@@ -4,11 +4,11 @@ There a model was fitted to 60 % of the rows to fit, and its scores of the other
 ours included. Methods that train had all of these rows, and beside them stood ours trained in folds on the same.
 """
 
-from counterpoise.runs.results import ResultsTable
 from papers.comparison.experiment import METHODS
 from papers.comparison.methods import OURS_NAME, TRAINED
 from papers.comparison.questions import GOALS
 from papers.comparison.rows import Sizes
+from papers.results import ResultsTable
 
 FILE = "ten_splits.parquet"
 SIZES = Sizes(2_000, 20_000, 20_000)

@@ -14,11 +14,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from counterpoise import GoalClassifier
-from counterpoise.runs.results import ResultRow
 from papers.comparison.methods import OURS, Ask, Method
 from papers.comparison.peers import PEERS, quietly
 from papers.comparison.questions import GOALS, TAIL, Question, tail_of
 from papers.comparison.rows import SOURCES, Case, Sizes, case_of
+from papers.results import ResultRow
 
 EXPERIMENT = "comparison"
 DATASETS = tuple(SOURCES)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
 from papers.comparison import earlier
 from papers.comparison.experiment import (
@@ -51,7 +50,7 @@ from papers.comparison.verdicts import (
 )
 from papers.drawing import panels, picture
 from papers.markdown import markdown_table
-from papers.results import read_rows
+from papers.results import ResultsTable, read_rows
 from papers.study import TABLE, Study
 
 _COMMAND = "make reproduce PAPER=comparison"

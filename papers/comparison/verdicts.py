@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import t as student
 
-from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
 from papers.comparison.experiment import COST, METHODS, SIZES, VALUE
 from papers.comparison.methods import OURS_NAME, SURE, TRAINED, Method
@@ -14,6 +13,7 @@ from papers.comparison.peers import PEERS
 from papers.comparison.questions import GOALS, TAIL
 from papers.comparison.rows import SOURCES, Sizes
 from papers.frontier import Frontier, interval
+from papers.results import ResultsTable
 
 QUESTIONS = (*GOALS, TAIL)
 LEVEL = 0.05  # two-sided: about two standard errors

@@ -19,8 +19,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from counterpoise.auditing.audit import audit, tighten
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Goal, Table, as_goals, bind
-from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray, IntArray
+from papers.results import ResultRow
 
 EXPERIMENT = "confidence"
 DATASETS = ("adult",)

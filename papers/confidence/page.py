@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from counterpoise.runs.results import ResultsTable
 from papers.confidence.experiment import (
     CASES,
     CERTIFIED,
@@ -21,6 +20,7 @@ from papers.confidence.experiment import (
     wanted,
 )
 from papers.markdown import markdown_table
+from papers.results import ResultsTable
 from papers.study import Study
 
 _COMMAND = "python -m papers confidence --output docs/results/confidence"

@@ -27,7 +27,6 @@ import numpy as np
 from counterpoise.classifiers.constrained import ConstrainedClassifier
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import InfeasibleGoals, Table, churn, error_rate, false_positives, positive_rate, recall
-from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from papers.dataset_constraints.baselines import (
     Probabilities,
@@ -36,6 +35,7 @@ from papers.dataset_constraints.baselines import (
     shift_bias,
     zafar_svm,
 )
+from papers.results import ResultRow
 
 EXPERIMENT = "dataset-constraints"
 FAIRNESS, CHURN = "a9a", "acs-income"

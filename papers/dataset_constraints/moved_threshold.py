@@ -15,10 +15,10 @@ from counterpoise.classifiers.constrained import ConstrainedClassifier
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import positive_rate
 from counterpoise.runs import ProgressCallback
-from counterpoise.runs.results import ResultRow, ResultsTable
 from papers.dataset_constraints.experiment import FAIRNESS, KAPPAS, THRESHOLDED, WEAK, fairness_rows, fairness_split
 from papers.dataset_constraints.zafar_forms import Split
 from papers.markdown import markdown_table
+from papers.results import ResultRow, ResultsTable
 from papers.study import measure_left, run_alone
 
 MOVED = "ours, threshold moved"

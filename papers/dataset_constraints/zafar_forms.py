@@ -13,7 +13,6 @@ import numpy as np
 
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.runs import ProgressCallback
-from counterpoise.runs.results import ResultRow, ResultsTable
 from papers.dataset_constraints.baselines import zafar_ramp
 from papers.dataset_constraints.experiment import (
     COVARIANCES,
@@ -24,6 +23,7 @@ from papers.dataset_constraints.experiment import (
     fairness_split,
 )
 from papers.markdown import markdown_table
+from papers.results import ResultRow, ResultsTable
 from papers.study import measure_left, run_alone
 
 RAMP = "Zafar et al., ramp"

@@ -28,11 +28,11 @@ from counterpoise.boosting.inputs import AUTO_FRACTION
 from counterpoise.boosting.stopping import Stopping
 from counterpoise.datasets import TableData, load_dataset, split_rows
 from counterpoise.learners import HistogramTree
-from counterpoise.runs.results import ResultRow
 from counterpoise.theory.guarantees import calibrated_radius
 from counterpoise.theory.losses import exponential
 from papers.arrays import AnyArray, FloatArray
 from papers.dro_boosting.coverage import DEGREES, N_SAMPLES, coverage
+from papers.results import ResultRow
 
 EXPERIMENT = "dro-boosting"
 CREDIT, SHIFT, SIMULATION = "credit-default", "acs-income", "simulation"

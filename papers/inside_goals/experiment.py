@@ -22,7 +22,6 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from counterpoise.datasets import TableData, load_dataset
 from counterpoise.goals import Table
-from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray
 from papers.inside_goals.methods import (
     LEARNERS,
@@ -39,6 +38,7 @@ from papers.inside_goals.methods import (
     inside,
     violation_of,
 )
+from papers.results import ResultRow
 
 EXPERIMENT = "inside-goals"
 DATASETS = ("compas", "adult", "acs-income", "credit-default")

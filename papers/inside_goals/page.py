@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
 from papers.drawing import panels, picture
 from papers.frontier import Compared, Frontier, compared, interval
@@ -40,6 +39,7 @@ from papers.inside_goals.methods import (
     WITH_CHURN,
 )
 from papers.markdown import markdown_table
+from papers.results import ResultsTable
 from papers.study import Study
 
 _COMMAND = "python -m papers inside-goals --output docs/results/inside_goals"

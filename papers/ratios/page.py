@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from counterpoise.runs.results import ResultsTable
 from papers.markdown import markdown_table
 from papers.ratios.experiment import (
     APART,
@@ -25,6 +24,7 @@ from papers.ratios.experiment import (
     measure,
     wanted,
 )
+from papers.results import ResultsTable
 from papers.study import Study
 
 _COMMAND = "python -m papers ratios --output docs/results/ratios"

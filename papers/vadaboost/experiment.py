@@ -19,8 +19,8 @@ from counterpoise.boosting.stopping import Stopping
 from counterpoise.boosting.vadaboost import EBBoostClassifier, VadaBoostClassifier
 from counterpoise.datasets import split_rows
 from counterpoise.learners import HistogramTree, LeastErrorStump, Stump
-from counterpoise.runs.results import ResultRow
 from papers.arrays import AnyArray, FloatArray
+from papers.results import ResultRow
 from papers.vadaboost.data import TASKS, Task
 
 EXPERIMENT = "vadaboost"

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterpoise.runs.results import ResultsTable
 from papers.arrays import FloatArray
 from papers.markdown import markdown_table
+from papers.results import ResultsTable
 from papers.study import Study
 from papers.vadaboost.data import TASKS, Task
 from papers.vadaboost.experiment import COARSE_BINS, DATASETS, FINE, FINE_BINS, LEARNERS, METHODS, measure, wanted

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from run_numbers import numbers as run_numbers
 from spoiled import without_start
 
 from counterpoise.boosting.checkpoint import Checkpoint
@@ -222,7 +223,7 @@ def test_a_report_goes_where_it_is_asked_for(here, capsys):
 
 def numbers(folder):
     """Return all results but times, which differ between runs."""
-    return {row.run: row.value for row in open_run(folder).results()}
+    return {row.run: row.value for row in run_numbers(open_run(folder))}
 
 
 def ctrl_c_before(name):

@@ -27,25 +27,29 @@ def runs(here):
 
 def test_numbers_are_those_of_the_runs_and_of_the_decisions_in_the_table(runs, here, capsys):
     assert main(["report", *runs, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["runs"]
-    assert [one["name"] for one in found] == list(runs)
-    for one in found[:2]:
-        result = open_run(here / one["name"]).result()
-        assert one["error"] == result.losses().error
-        assert one["cost"] == pytest.approx(result.losses().error - result.losses("first model").error)
-        assert one["cvar"] == result.losses().tail(0.2).value
-        by_text = {goal["goal"]: goal for goal in one["goals"]}
+    found = json.loads(capsys.readouterr().out)
+    assert found["columns"][1:] == list(runs)
+    rows, place = {}, 0
+    for label, *cells in found["rows"]:
+        rows.setdefault(label, []).append(cells)
+    for place, name in enumerate(runs[:2]):
+        result = open_run(here / name).result()
+        plain, losses = result.losses("first model"), result.losses()
+        assert rows["share wrong"][0][place] == losses.error
+        assert rows["    beyond plain training"][0][place] == pytest.approx(losses.error - plain.error)
+        assert rows["loss of the tail"][0][place] == losses.tail(0.2).value
         for goal in result.goals:
+            number = [label for label, *_ in found["rows"] if ">=" in label or "<=" in label].index(goal.text)
             standing = goal.on("test")
-            assert by_text[goal.text]["estimate"] == standing.estimate
-            assert by_text[goal.text]["margin"] == standing.margin
-            assert by_text[goal.text]["verdict"] == standing.verdict
-    assert [goal["verdict"] for goal in found[0]["goals"]][2] == "not asked"
+            assert rows[goal.text][0][place] == standing.estimate
+            assert rows["    margin"][number][place] == standing.margin
+            assert rows["    verdict"][number][place] == standing.verdict
+    assert "not asked" in {row[0] for row in rows["    verdict"]}
     table = pd.read_csv("by_hand.csv")
     wrong, is_positive = table["prediction"] != table["diagnosis"], table["diagnosis"] == "malignant"
-    assert found[2]["error"] == pytest.approx(wrong.mean())
-    assert found[2]["goals"][0]["estimate"] == pytest.approx((~wrong)[is_positive].mean())
-    assert found[2]["rows"] == len(table)
+    assert rows["share wrong"][0][2] == pytest.approx(wrong.mean())
+    assert rows["recall >= 0.5"][0][2] == pytest.approx((~wrong)[is_positive].mean())
+    assert rows["rows"][0][2] == f"{len(table)} test"
 
 
 def test_the_table_is_printed_and_written_as_a_page(runs, here, capsys):
@@ -53,22 +57,21 @@ def test_the_table_is_printed_and_written_as_a_page(runs, here, capsys):
     text = capsys.readouterr().out
     page = (here / "side.html").read_text(encoding="utf-8")
     found = compare_runs([here / name for name in runs])
-    lines = found.table()
-    assert lines[0] == ["", *runs]
-    assert lines[-1][0] == "rows"
-    for line in lines[1:]:
-        assert all(cell in text and cell.split()[0] in page for cell in line[1:])
-    assert found.notes == ("Not all were measured on the same rows: small differences may be chance.",)
-    assert found.notes[0] in text
+    assert list(found.columns) == ["", *runs]
+    assert found.rows[-1][0] == "rows"
+    assert str(found) in text
+    assert found.notes == ["Not all were measured on the same rows: small differences may be chance."]
+    assert found.notes[0] in page
     assert "page: side.html" in text
     assert "<script" not in page
 
 
 def test_runs_on_the_same_rows_need_no_remark_and_bounds_have_their_cost(runs, here):
     found = compare_runs([here / name for name in runs[:2]])
-    assert found.notes == ()
-    assert found.runs[0].goals[0].cost >= 0
-    assert found.runs[1].goals[2].cost >= 0
+    assert not found.notes
+    costs = [row[1:] for row in found.rows if row[0] == "    costs"]
+    assert costs[0][0] >= 0
+    assert costs[2][1] >= 0
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from run_numbers import numbers
 
 from counterpoise import load
 from counterpoise.explorer import Session, Setting
@@ -68,7 +69,7 @@ def test_what_a_page_opens_with_is_the_model_of_the_run_as_its_report_tells_it(f
     session, _ = explored(folder)
     told = session.answer(session.start, exact=True)
     run = open_run(folder / "run")
-    (error,) = run.results().where(method="mixture", quantity="error", split="test").rows
+    (error,) = numbers(run).where(method="mixture", quantity="error", split="test").rows
     assert told["losses"]["held_out"]["mean"] == pytest.approx(error.value, abs=1e-6)
     exact = show_view(session, session.start, "verdicts")["verdicts"]
     for verdict, audit in zip(exact, audit_run(run).audit, strict=True):

@@ -3,6 +3,7 @@
 from operator import itemgetter
 
 import numpy as np
+from run_numbers import ResultRow
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -13,7 +14,6 @@ from counterpoise.datasets import split_three_ways
 from counterpoise.goals import Table, as_goals
 from counterpoise.metrics import cvar_curve, rate_table
 from counterpoise.runs.result import RunResult
-from counterpoise.runs.results import ResultRow
 
 ALPHA = 0.1
 ALPHAS = np.unique([*np.geomspace(0.01, 1.0, 30), ALPHA])

@@ -2,9 +2,9 @@
 
 import pytest
 from run_folders import result_of
+from run_numbers import ResultRow
 
 from counterpoise.report.rates import class_recalls, confusions, worst_class
-from counterpoise.runs.results import ResultRow
 
 N_CLASSES = 50
 
@@ -36,7 +36,7 @@ def test_of_many_classes_the_worst_are_told():
     many = record(N_CLASSES)
     table = class_recalls(many)
     assert [row[0] for row in table.rows] == [f"<{place}>" for place in range(40)]
-    assert "the 40 of 50 recognized least" in table.caption
+    assert "the 40 of 50 recognized least" in table.name
     largest = confusions(many)
     assert len(largest.rows) == 20
     assert largest.rows[1] == ["<1> called <0>", "1", "33.3\N{NO-BREAK SPACE}%"]

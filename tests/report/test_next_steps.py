@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from counterpoise.report.overview import next_steps
 from counterpoise.report.rates import deferral_table
-from counterpoise.report.sections import goal_cards, objective_fact, objective_sentence
+from counterpoise.report.sections import objective_sentence
 from counterpoise.report.wording import MISSING, number, percent
 
 pytestmark = pytest.mark.usefixtures("undrawn")
@@ -36,7 +36,7 @@ def record(*goals, settings=None, met_on="validation", texts=None, more=()):
 
 def steps(*goals, **given):
     found = record(*goals, **given)
-    return next_steps(found, goal_cards(found))
+    return next_steps(found)
 
 
 HOLDS, OPEN_MET, OPEN_MISSED, FAILS = (1, 0.0), (0, 0.0), (0, 0.02), (-1, 0.1)
@@ -74,7 +74,7 @@ def standing(estimate, low, high, bound, rows, sense=">="):
     ]
     texts = {"goals": [{"name": "goal 1", "text": f"recall {sense} {bound}"}]}
     kept = result_of((row("mixture", "error", "test", 0.1), *found), texts, {}, {})
-    return next_steps(kept, goal_cards(kept))
+    return next_steps(kept)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +104,11 @@ def test_an_objective_that_was_not_measured_is_not_told(value):
     more = [row("mixture", "objective", "test", value), row("first model", "objective", "test", 0.2)]
     found = record(more=more, texts={"objective": {"kind": "rate", "text": "fpr"}})
     if math.isnan(value):
-        assert objective_fact(found) is None
         assert objective_sentence(found) == ""
     else:
-        assert objective_fact(found) == ("fpr", number(value), f"plain training: {number(0.2)}")
+        beside = f"(plain training: {number(0.2)})"
+        assert objective_sentence(found) == f"The objective, fpr, is {number(value)} on the test rows {beside}."
     tail = record(more=more, texts={"objective": {"kind": "cvar"}})
-    assert objective_fact(tail) is None
     assert objective_sentence(tail) == ""
 
 
@@ -145,7 +144,7 @@ def test_where_the_deployed_model_is_better_the_report_says_so(violation, error,
 
 def test_ways_that_were_tried_stand_in_the_advice():
     found = record(FAILS).model_copy(update={"advice": ["If decisions may use sex, all goals are met."]})
-    assert "If decisions may use sex, all goals are met." in next_steps(found, goal_cards(found))
+    assert "If decisions may use sex, all goals are met." in next_steps(found)
 
 
 def test_rounding_errors_of_a_share_do_not_show():

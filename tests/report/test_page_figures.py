@@ -8,7 +8,7 @@ from run_folders import result_of, row
 
 from counterpoise.report import figures
 from counterpoise.report.rates import deferral_panel, rate_panels, score_panels
-from counterpoise.report.sections import curve_panels, goal_cards
+from counterpoise.report.sections import curve_panels, goal_panels
 from counterpoise.report.wording import number, percent
 
 Figure = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed").Figure
@@ -180,7 +180,7 @@ def test_a_goal_is_drawn_with_the_side_that_it_allows(drawn, sense):
         rows.append(row("first model", "goal estimate", split, parts[3], settings="goal 1"))
         rows.append(row("mixture", "goal bound", split, 0.8, settings="goal 1"))
     texts = {"goals": [{"name": "goal 1", "text": f"recall {sense} 0.8"}]}
-    goal_cards(result_of(tuple(rows), texts, {}, {}))
+    goal_panels(result_of(tuple(rows), texts, {}, {}))
     axes, told, _ = drawn["goal-1"]
     dots, plain, *_ = axes.lines
     np.testing.assert_allclose(dots.get_xydata(), [[0.9, 0], [0.7, 1]])

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from run_numbers import numbers
 
 from counterpoise.datasets import loans
 from counterpoise.metrics import cvar_loss, rate_table
@@ -74,7 +75,7 @@ def held_rows(run, folder):
 
 
 def one(run, quantity, method="mixture", split="test", settings="", alpha=None):
-    (row,) = run.results().where(quantity=quantity, method=method, split=split, settings=settings, alpha=alpha)
+    (row,) = numbers(run).where(quantity=quantity, method=method, split=split, settings=settings, alpha=alpha)
     return row.value
 
 
@@ -88,7 +89,7 @@ def test_errors_deferrals_and_losses_are_those_of_the_shares(run, held_rows):
     assert one(run, "cvar", alpha=ALPHA) == pytest.approx(cvar_loss(wrong + COST * deferred, ALPHA), abs=1e-12)
     assert one(run, "defer rate", "first model") == 0
     assert one(run, "defer rate", split="train") <= 0.1 + 1e-9
-    assert [row.quantity for row in run.results() if row.quantity == "defer rate" and row.method == "average"] == []
+    assert [row.quantity for row in numbers(run) if row.quantity == "defer rate" and row.method == "average"] == []
 
 
 def test_answers_are_counted_in_expectation_by_group_and_kind(run, held_rows):
@@ -101,7 +102,7 @@ def test_answers_are_counted_in_expectation_by_group_and_kind(run, held_rows):
             assert one(run, f"group {name}", settings=f"group {place}") == pytest.approx(value, abs=1e-12)
     cells = {name: one(run, f"confusion {name}") for name in ("deferred positives", "deferred negatives")}
     assert cells["deferred positives"] == pytest.approx(chances[part.y == "yes", 2].sum())
-    all_cells = [row.value for row in run.results().where(method="mixture") if row.quantity.startswith("confusion ")]
+    all_cells = [row.value for row in numbers(run).where(method="mixture") if row.quantity.startswith("confusion ")]
     assert sum(all_cells) == pytest.approx(len(part.y))
     assert one(run, "confusion deferred positives", "deployed model") == 0
 
@@ -113,7 +114,7 @@ def test_a_rule_errs_only_where_it_decides(run):
 
 
 def test_the_curve_is_that_of_a_goal_on_the_rate(run):
-    points = [row for row in run.results() if row.quantity == "deferral tail" and row.split == "train"]
+    points = [row for row in numbers(run) if row.quantity == "deferral tail" and row.split == "train"]
     limits = [float(row.settings.removeprefix("rate=")) for row in points]
     assert limits == sorted(limits)
     assert np.all(np.diff([row.value for row in points]) <= 1e-9)  # no budget: more deferral never hurts
@@ -147,7 +148,9 @@ def test_an_audit_knows_who_is_deferred(run, folder, held_rows):
     assert run.summary().goals[0].estimate == audit.estimate
     (drawn,) = audit_run(run, goals=["defer_rate <= 0.2"], drawn=True).audit
     assert drawn.estimate == np.mean(model.predict(part.X, **looked) == "defer")
-    assert next(iter(run.drawn().where(quantity="goal estimate", settings="goal 1"))).value == drawn.estimate
+    assert (
+        next(iter(numbers(run, drawn=True).where(quantity="goal estimate", settings="goal 1"))).value == drawn.estimate
+    )
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from run_numbers import numbers
 from sklearn.metrics import roc_auc_score
 
 from counterpoise import audit
@@ -96,7 +97,7 @@ class Told:
         return self.model.estimators_[model].predict_proba(self.parts[split].X)[:, 1]
 
     def rows(self, quantity, **where):
-        return list(self.run.results().where(quantity=quantity, **where))
+        return list(numbers(self.run).where(quantity=quantity, **where))
 
 
 METHODS = ("mixture", "first model", "deployed model")

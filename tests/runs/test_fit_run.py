@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from run_numbers import numbers
 from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise.metrics import cvar_loss
@@ -67,7 +68,7 @@ def test_the_folder_is_whole_and_keeps_the_goals_file(done):
 
 def test_numbers_agree_with_the_saved_model(done, loans_folder):
     data = load_data(done.settings, loans_folder)
-    model, results = done.model(), done.results()
+    model, results = done.model(), numbers(done)
     for split, part in data.splits.items():
         wrong = 1 - model.predict_proba(part.X)[np.arange(len(part)), np.searchsorted(model.classes_, part.y)]
         (error,) = results.where(quantity="error", method="mixture", split=split)
@@ -94,7 +95,7 @@ def test_goals_hold_in_expectation_where_the_mixture_is_chosen(done, loans_folde
 
 
 def test_every_part_of_the_report_is_there(done):
-    results, result = done.results(), done.result()
+    results, result = numbers(done), done.result()
     for quantity in ("rows", "class share", "group recall", "frontier value", "share", "tail part"):
         assert len(results.where(quantity=quantity)) > 0, quantity
     seconds = result.seconds
@@ -145,7 +146,7 @@ def test_weights_count_in_every_number(goals_file, loans_folder):
     run = fit_run(path)
     part = load_data(run.settings, loans_folder).splits["validation"]
     wrong = 1 - run.model().predict_proba(part.X)[np.arange(len(part)), (part.y == "yes").astype(int)]
-    (error,) = run.results().where(quantity="error", method="mixture", split="validation")
+    (error,) = numbers(run).where(quantity="error", method="mixture", split="validation")
     assert error.value == pytest.approx(np.average(wrong, weights=part.weights))
     yes = part.y == "yes"
     assert np.average(1 - wrong[yes], weights=part.weights[yes]) >= 0.5 - 1e-6

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from run_numbers import numbers
 from sklearn.metrics import roc_auc_score
 
 from counterpoise.cli import main
@@ -66,7 +67,7 @@ def run(folder):
 
 
 def one(run, quantity, method="mixture", split="train", settings=""):
-    (row,) = run.results().where(quantity=quantity, method=method, split=split, settings=settings)
+    (row,) = numbers(run).where(quantity=quantity, method=method, split=split, settings=settings)
     return row.value
 
 
@@ -97,7 +98,7 @@ def test_plain_training_is_the_first_model_at_its_usual_threshold(run, folder):
 
 def test_the_table_of_results_has_answers_and_scores(run):
     labels = run.model().family_.selection_data.answers.tables["train"].y
-    counts = [row.value for row in run.results() if row.quantity.startswith("scores ")]
+    counts = [row.value for row in numbers(run) if row.quantity.startswith("scores ")]
     assert sum(counts) == labels.size  # both classes, in both groups
     cells = [
         one(run, f"confusion {a} {b}", split="test") for a in ("true", "false") for b in ("positives", "negatives")
@@ -237,7 +238,7 @@ def test_the_command_of_a_run_chosen_anew_says_all_that_was_asked(run, tail, tmp
 @pytest.mark.slow
 def test_the_report_of_a_budget_has_the_aimed_bound_and_says_what_the_goals_cost(tail):
     model = tail.model().rebalance(confidence=None)  # the frontier is without margins
-    rows = [row for row in tail.results().where(quantity="frontier value") if row.settings.startswith("goal 1")]
+    rows = [row for row in numbers(tail).where(quantity="frontier value") if row.settings.startswith("goal 1")]
     values = {float(row.settings.partition("bound=")[2]): row.value for row in rows}
     assert values[0.7] == pytest.approx(model.value_, abs=2e-4)
     without = [model.rebalance(goals=[goal]).value_ for goal in reversed(model.goals_)]

@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from crafting import crafted, taken_apart
+from run_numbers import numbers as run_numbers
 
 from counterpoise.persist import dumps, loads
 from counterpoise.runs import audit_run, fit_run, open_run, rebalance_run
@@ -37,7 +38,7 @@ def run(request, tmp_path_factory, loans_folder):
 
 
 def numbers(run):
-    return [row for row in run.results().rows if row.quantity != "seconds"]
+    return [row for row in run_numbers(run).rows if row.quantity != "seconds"]
 
 
 def hollowed(run, folder):

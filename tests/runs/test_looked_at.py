@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from run_numbers import numbers
 
 from counterpoise.runs import DataError, audit_run, fit_run, predict_run
 
@@ -55,7 +56,7 @@ def test_rules_look_at_a_group_that_is_no_feature(run, loans_folder, tmp_path):
 
 def test_the_table_tells_the_share_and_error_of_each_rule(run):
     """Shares are those of the rules, and with them the errors make that of the mixture."""
-    table = run.results()
+    table = numbers(run)
     rules = [row for row in table if row.method.startswith("model ")]
     shares, errors = (np.array([row.value for row in rules if row.quantity == name]) for name in ("share", "error"))
     np.testing.assert_allclose(shares, run.model().mixture_)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from run_numbers import numbers
 
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
@@ -76,14 +77,14 @@ def run(folder):
 
 
 def one(run, quantity, method="mixture", split="test", settings=""):
-    (row,) = run.results().where(quantity=quantity, method=method, split=split, settings=settings)
+    (row,) = numbers(run).where(quantity=quantity, method=method, split=split, settings=settings)
     return row.value
 
 
 def counts(run, method="mixture"):
     """Return how many test rows of each class a method calls which."""
     found = np.zeros((3, 3))
-    for row in run.results().where(quantity="called", method=method, split="test"):
+    for row in numbers(run).where(quantity="called", method=method, split="test"):
         label, answer = (int(part) - 1 for part in row.settings.removeprefix("class ").split(" as class "))
         found[label, answer] = row.value
     return found
@@ -120,7 +121,7 @@ def test_errors_of_rules_add_up_to_that_of_the_mixture(run):
 
 
 def test_looser_bounds_never_cost_more(run):
-    rows = [row for row in run.results().where(quantity="frontier value") if row.settings.startswith("goal 1")]
+    rows = [row for row in numbers(run).where(quantity="frontier value") if row.settings.startswith("goal 1")]
     values = [row.value for row in sorted(rows, key=lambda row: float(row.settings.partition("=")[2]))]
     assert len(values) > 2
     assert (np.diff(values) >= -1e-3).all()
@@ -132,7 +133,7 @@ def test_words_and_page_tell_classes_and_no_thresholds(run):
     assert result.scores.panels == []
     assert result.certificate.startswith("mixtures of the pool of")
     assert result.rules[0].description.startswith("naive Bayes: ")
-    assert not [row for row in run.results() if row.quantity.startswith(("scores ", "calibration ", "auc"))]
+    assert not [row for row in numbers(run) if row.quantity.startswith(("scores ", "calibration ", "auc"))]
     page = write_report(run.folder).read_text(encoding="utf-8")
     for words in (
         "recall: plain training",
@@ -171,7 +172,7 @@ def test_another_choice_asks_no_model_and_may_defer(run, folder):
     )
     assert np.array_equal(other.pool_outputs()["test"], kept["test"])
     assert 0 < one(other, "defer rate", split="train") <= 0.1 + 1e-9
-    deferred = [row.value for row in other.results().where(quantity="called") if row.settings.endswith("deferred")]
+    deferred = [row.value for row in numbers(other).where(quantity="called") if row.settings.endswith("deferred")]
     assert sum(deferred) == pytest.approx(200 * one(other, "group defer_rate", settings="group 0"))
     record = other.result()
     assert class_recalls(record).heads[-1] == confusions(record).heads[-1] == "left to a person"

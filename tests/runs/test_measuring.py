@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from run_numbers import numbers
 
 from counterpoise.report import write_report
 from counterpoise.runs import fit_run, rebalance_run
@@ -49,7 +50,7 @@ def fit_pool(tmp_path_factory, loans_folder):
 
 
 def objective(run, method, split):
-    (found,) = run.results().where(quantity="objective", method=method, split=split)
+    (found,) = numbers(run).where(quantity="objective", method=method, split=split)
     return found.value
 
 
@@ -75,7 +76,7 @@ def test_a_rate_is_measured_on_every_split_for_all_who_decide(fit_pool):
 def test_the_frontier_is_that_of_the_objective_and_has_the_asked_bound(fit_pool, aim):
     run, _ = fit_pool(f'parameters = {{objective = "{aim}"}}')
     for goal, asked in (("goal 1", 0.7), ("goal 2", 0.5)):
-        found = [row for row in run.results().where(quantity="frontier value") if row.settings.startswith(goal)]
+        found = [row for row in numbers(run).where(quantity="frontier value") if row.settings.startswith(goal)]
         values = {float(row.settings.partition("bound=")[2]): row.value for row in found}
         assert len(values) == len(found) >= 2
         assert values[asked] == pytest.approx(run.model().value_, abs=2e-4)
@@ -99,9 +100,9 @@ def test_the_worst_group_is_measured(fit_pool):
 
 def test_the_tail_has_no_other_objective_and_is_measured_at_round_fractions(fit_pool):
     run, _ = fit_pool(alpha=0.15)
-    assert len(run.results().where(quantity="objective")) == 0
+    assert len(numbers(run).where(quantity="objective")) == 0
     assert run.result().objective == ObjectiveResult(kind="cvar")
-    alphas = {row.alpha for row in run.results().where(quantity="cvar")}
+    alphas = {row.alpha for row in numbers(run).where(quantity="cvar")}
     assert {0.01, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0} <= alphas
 
 
@@ -132,7 +133,7 @@ def test_a_model_trained_inside_goals_has_its_rate(goals_file):
         replace={'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': '[method]\nname = "constrained"'}
     )
     run = fit_run(path)
-    result, results = run.result(), run.results()
+    result, results = run.result(), numbers(run)
     assert result.objective == ObjectiveResult(kind="rate", text="error_rate")
     assert result.why["frontier"].startswith("it needs a mixture")
     for split in ("train", "test"):
@@ -146,14 +147,14 @@ def test_a_model_trained_inside_goals_has_its_rate(goals_file):
     ['name = "adaboost"\nenforce_goals = false', 'name = "adalpboost"\nenforce_goals = false\n{mixture}'],
 )
 def test_what_is_not_chosen_has_an_aim_of_its_own(goals_file, method):
-    numbers = "n_estimators = 4" + (', mixture = "average"' if "{mixture}" in method else "")
-    method = method.replace("{mixture}", "") + f"\nparameters = {{ {numbers} }}"
+    parameters = "n_estimators = 4" + (', mixture = "average"' if "{mixture}" in method else "")
+    method = method.replace("{mixture}", "") + f"\nparameters = {{ {parameters} }}"
     run = fit_run(
         goals_file(replace={'[method]\nname = "adalpboost"\nparameters.n_estimators = 8': f"[method]\n{method}"})
     )
     assert run.result().objective == ObjectiveResult(kind="own")
     assert run.result().met_on == ""
-    assert len(run.results().where(quantity="objective")) == 0
+    assert len(numbers(run).where(quantity="objective")) == 0
 
 
 def test_more_than_two_classes_have_errors_by_group_and_reasons_for_what_is_missing(tmp_path):
@@ -166,7 +167,7 @@ def test_more_than_two_classes_have_errors_by_group_and_reasons_for_what_is_miss
     (tmp_path / "iris.toml").write_text(text)
     run = fit_run(tmp_path / "iris.toml")
     result = run.result()
-    (rate,) = run.results().where(quantity="group error_rate", settings="group 0", split="test")
+    (rate,) = numbers(run).where(quantity="group error_rate", settings="group 0", split="test")
     assert 0 <= rate.value < 1
     assert result.why == {
         "frontier": "no goals were set",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from run_numbers import numbers
 
 from counterpoise.runs import fit_run
 
@@ -33,7 +34,7 @@ def test_an_example_fits_from_parquet_and_from_csv_alike(name, tmp_path):
         frame.to_parquet(data) if end == "parquet" else frame.to_csv(data, index=False)
         (tmp_path / end / "goals.toml").write_text(text.replace(".parquet", f".{end}"))
         run = fit_run(tmp_path / end / "goals.toml", output=tmp_path / end / "run")
-        found[end] = {row.run: row.value for row in run.results() if row.quantity != "seconds"}
+        found[end] = {row.run: row.value for row in numbers(run) if row.quantity != "seconds"}
         assert len(run.summary().goals) == 3
         assert run.summary().all_met or max(line.violation for line in run.summary().goals) < 0.05
     assert found["csv"] == pytest.approx(found["parquet"])

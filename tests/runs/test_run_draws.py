@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from run_numbers import numbers
 
 from counterpoise.report import write_report
 from counterpoise.runs import (
@@ -257,15 +258,15 @@ def twins(request, tmp_path_factory, loans_folder):
 def test_two_runs_of_one_goals_file_have_the_same_results_whatever_their_keys(twins):
     one, other = twins
     assert (one.folder / "draws.key").read_bytes() != (other.folder / "draws.key").read_bytes()
-    assert one.results() == other.results()
+    assert numbers(one) == numbers(other)
     assert one.summary() == other.summary()
     assert [str(row) for row in audit_run(one).audit] == [str(row) for row in audit_run(other).audit]
 
 
 def test_the_drawn_decisions_are_told_apart_from_what_was_expected(twins):
     one, other = twins
-    assert one.drawn() != other.drawn()
-    drawn = {(row.quantity, row.settings): row.value for row in one.drawn()}
+    assert numbers(one, drawn=True) != numbers(other, drawn=True)
+    drawn = {(row.quantity, row.settings): row.value for row in numbers(one, drawn=True)}
     part = own_data(one).splits["test"]
     said = one.model().predict(part.X)
     assert drawn["error", ""] == np.mean(said != part.y)
@@ -278,8 +279,8 @@ def test_the_drawn_decisions_are_told_apart_from_what_was_expected(twins):
 
 def test_the_tail_is_told_as_it_is_expected_and_once_it_is_drawn(twins):
     run = twins[0]
-    values = {row.quantity: row.value for row in run.results().where(split="test", alpha=run.settings.alpha)}
-    values |= {row.quantity: row.value for row in run.results().where(split="test", alpha=None, method="mixture")}
+    values = {row.quantity: row.value for row in numbers(run).where(split="test", alpha=run.settings.alpha)}
+    values |= {row.quantity: row.value for row in numbers(run).where(split="test", alpha=None, method="mixture")}
     wrong, left = values["error"], values.get("defer rate", 0.0)
     alpha = run.settings.alpha
     realised = (min(wrong, alpha) + 0.2 * min(max(alpha - wrong, 0), left)) / alpha
@@ -296,9 +297,9 @@ def test_decisions_without_draws_have_no_table_of_drawn_ones(loans_folder, tmp_p
     text = text.replace(', "defer_rate <= 0.3"', "").replace("alpha = 0.3", "alpha = 1.0")
     (tmp_path / "goals.toml").write_text(text.replace("{folder}", str(loans_folder)))
     run = fit_run(tmp_path / "goals.toml")
-    assert len(run.drawn()) == 0
+    assert len(numbers(run, drawn=True)) == 0
     assert not (run.folder / "draws.key").exists()
-    assert len(run.drawn()) == 0
+    assert len(numbers(run, drawn=True)) == 0
     assert run.summary().realised_cvar is None
     (expected,), (drawn,) = audit_run(run).audit, audit_run(run, drawn=True).audit
     assert expected == drawn

@@ -4,6 +4,7 @@ import shutil
 
 import pandas as pd
 import pytest
+from run_numbers import numbers
 
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.report import write_report
@@ -95,7 +96,7 @@ def test_an_interrupt_leaves_rounds_that_go_on_to_the_same_result(inside_file, t
     (tmp_path / "fresh").mkdir()
     shutil.copy(tmp_path / "run" / "draws.key", tmp_path / "fresh")
     fit_run(path, output=tmp_path / "fresh")
-    resumed, whole = ({row.run: row.value for row in open_run(tmp_path / name).results()} for name in ("run", "fresh"))
+    resumed, whole = ({row.run: row.value for row in numbers(open_run(tmp_path / name))} for name in ("run", "fresh"))
     assert resumed == whole
 
 

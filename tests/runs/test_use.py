@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from run_numbers import numbers
 
 from counterpoise.goals import InfeasibleGoals
 from counterpoise.runs import (
@@ -136,7 +137,7 @@ def test_an_audit_refuses_rows_without_labels_or_with_others(run, loans_folder, 
 
 def test_an_audit_is_of_the_runs_own_test_rows_or_others(run, loans_folder):
     own = audit_run(run).audit
-    (row,) = run.results().where(quantity="goal low", method="mixture", split="test", settings="goal 1")
+    (row,) = numbers(run).where(quantity="goal low", method="mixture", split="test", settings="goal 1")
     assert own[0].low == pytest.approx(row.value)
     other = audit_run(run, loans_folder / "more.csv", confidence=0.8, goals=["recall(sex=F) >= 0.5"]).audit
     assert other.confidence == pytest.approx(0.8)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from run_numbers import numbers
 
 from counterpoise.runs import DataError, GoalsFileError, audit_run, fit_run, read_goals_file
 
@@ -60,7 +61,7 @@ def test_the_errors_of_models_are_weighted_as_that_of_their_mixture_is(method, r
         data = f'[data]\nfiles = "{loans_folder}/loans.csv"\ntarget = "paid"\n{LIMITED}\n'
         (tmp_path / "goals.toml").write_text(f"goals = [{goals}]\nalpha = 0.5\n{data}{RULES}")
         run = fit_run(tmp_path / "goals.toml")
-    found = run.results()
+    found = numbers(run)
     shares = {row.method: row.value for row in found.where(quantity="share")}
     errors = {row.method: row.value for row in found.where(quantity="error", split="test") if row.method in shares}
     (error,) = found.where(quantity="error", split="test", method="mixture")

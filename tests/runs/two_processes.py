@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from run_numbers import numbers
 
 from counterpoise.cli import sentence
 from counterpoise.persist import watch_changes
@@ -123,7 +124,7 @@ def content(folder):
 def facts(folder, rows):
     """Return what must be the same in two runs of the same settings: all but times."""
     model = open_run(folder).model()
-    measured = {str(row.run): row.value for row in open_run(folder).results()}
+    measured = {str(row.run): row.value for row in numbers(open_run(folder))}
     files = {name: (folder / name).read_bytes() for name in ("goals.toml", DONE)}
     fingerprint = json.loads((folder / SETTINGS).read_text())["fingerprint"]
     assert draws_of(final_estimator(model)).key.hex() == (folder / KEY).read_text().strip()

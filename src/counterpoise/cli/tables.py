@@ -464,7 +464,7 @@ def _audit_run(
     run = shown.open_run("audit", folder, options["goals"])
     with csv.reading():
         found = runs.audit_run(run, data, **options)
-    is_drawn = options["drawn"] and len(run.drawn()) > 0  # else each decision is the same whatever the key
+    is_drawn = options["drawn"] and run.result().drawn is not None  # else each decision is the same whatever the key
     head = "Of the drawn decisions; another key draws others.\n\n" if is_drawn else ""
     shown.answer(f"{head}{found}", found.as_dict() | ({"drawn": True} if is_drawn else {}))
     return NOT_MET if strict and not found.audit.holds else DONE

@@ -9,8 +9,8 @@ from counterpoise.auditing.paired import Estimate
 from counterpoise.classifiers.alternatives import INCUMBENT, OTHER, RULE, Alternative, Alternatives
 from counterpoise.report.document import Document, Section
 from counterpoise.report.figures import Dot, alternatives_figure
-from counterpoise.report.sections import PageTable
 from counterpoise.report.wording import number
+from counterpoise.runs.table import ResultTable
 
 _LABELS = {INCUMBENT: "incumbent", RULE: "rules of the same models", OTHER: "other classifiers"}
 
@@ -22,15 +22,15 @@ def alternatives_document(shown: Alternatives) -> Document:
         Section("Alternatives near the incumbent", [chosen], [near_table(shown)]),
         Section("The frontier", _frontier_text(shown), figure=_figure(shown)),
         Section("What is proven", [shown.certificate]),
-        Section("Every alternative", _tried(shown), [PageTable("All that were chosen", *_all_lines(shown))]),
+        Section("Every alternative", _tried(shown), [ResultTable("All that were chosen", *_all_lines(shown))]),
         Section("How to read this", [*_reading(shown), *shown.notes]),
     ]
     return Document(f"Less discriminatory alternatives by {_groups(shown)}", [headline(shown)], sections)
 
 
-def near_table(shown: Alternatives) -> PageTable:
+def near_table(shown: Alternatives) -> ResultTable:
     """Return the incumbent and the alternatives near it."""
-    return PageTable("Near the incumbent", *_lines(shown, [shown.incumbent, *shown.near]))
+    return ResultTable("Near the incumbent", *_lines(shown, [shown.incumbent, *shown.near]))
 
 
 def headline(shown: Alternatives) -> str:

@@ -9,12 +9,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from counterpoise.report import overview, rates, sections
-from counterpoise.report.wording import fraction
+from counterpoise.report.wording import fraction, number
 from counterpoise.runs.result import RunResult
+from counterpoise.runs.table import ResultTable
 
 if TYPE_CHECKING:
     from counterpoise.auditing.impact import ImpactRatios
-    from counterpoise.runs.compare import Comparison
     from counterpoise.runs.monitoring import MonitorSummary
 
 
@@ -86,23 +86,19 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = breakable
+    environment.filters["cell"] = lambda cell: number(cell) if isinstance(cell, float) else cell
     return environment
 
 
-def render_comparison(comparison: "Comparison") -> str:
-    """Return the page of a comparison of runs."""
-    heads, *rows = comparison.table()
-    table = sections.PageTable("Runs side by side", heads, rows)
-    names = [run.name for run in comparison.runs]
-    return page_environment().get_template("comparison.html").render(table=table, names=names, notes=comparison.notes)
+def render_table(table: ResultTable) -> str:
+    """Return the page of a table, such as a comparison of runs."""
+    return page_environment().get_template("comparison.html").render(table=table)
 
 
 def render_impact(ratios: "ImpactRatios") -> str:
     """Return the page of impact ratios."""
     caption = f"Applicants, {ratios.rate_name}s and impact ratios by"
-    names = {
-        name: sections.PageTable(f"{caption} {name}", ratios.heads(), ratios.lines(name)) for name in ratios.tables
-    }
+    names = {name: ResultTable(f"{caption} {name}", ratios.heads(), ratios.lines(name)) for name in ratios.tables}
     return page_environment().get_template("impact.html").render(ratios=ratios, tables=names)
 
 
@@ -121,7 +117,6 @@ def render(result: RunResult) -> str:
     modules = {"overview": overview, "rates": rates, "sections": sections, "fraction": fraction}
     return template.render(
         result=result,
-        cards=sections.goal_cards(result),
         settings=listing("Settings", shown),
         environment=listing("Environment", result.versions),
         **modules,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from counterpoise.report.contents import page_environment
-from counterpoise.report.sections import PageTable
+from counterpoise.runs.table import ResultTable
 
 
 class Section(NamedTuple):
@@ -14,7 +14,7 @@ class Section(NamedTuple):
 
     title: str
     text: Sequence[str] = ()
-    tables: Sequence[PageTable] = ()
+    tables: Sequence[ResultTable] = ()
     figure: Markup | None = None
 
 

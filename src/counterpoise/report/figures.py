@@ -102,6 +102,7 @@ MOST_CURVES = len(_STYLES)
 _MOST_DOTS, _MOST_LABELS, _SHORT = 40, 3, 12  # batches that get a dot, and a label beside the axis of so many letters
 _TICKS = (0.01, 0.03, 0.1, 0.3, 1.0)
 _LEAST_SPAN = 0.05  # of an upright axis, as a part of its largest value
+_SWAPS = ("new one is right", "old one was right", "neither")
 _SIDE = {">=": "at least", "<=": "at most"}
 
 
@@ -135,6 +136,48 @@ def goal_figure(name: str, text: str, dots: Sequence[Dot], bound: float, sense: 
     values = "; ".join(f"{dot.name} {number(dot.value)}, from {number(dot.low)} to {number(dot.high)}" for dot in dots)
     message, height = f"{values}. The bound is {number(bound)}.", _FRAME + _ROW * len(dots)
     return draw(name, f"Estimates and intervals of {text}", message, fill, height=height)
+
+
+def inside_figure(dots: Sequence[Dot], rows: str) -> Markup:
+    """Draw how far inside of its bound each goal is, with its interval; what is left of 0 misses it."""
+
+    def fill(ax: Any) -> None:
+        _dots(ax, dots, "")
+        low, high = _limits([0.0, *(end for dot in dots for end in (dot.value, dot.low, dot.high))])
+        ax.axvspan(0.0, high, color=FAINT, alpha=0.35, linewidth=0)
+        ax.axvline(0.0, color=INK, linewidth=1, linestyle=(0, (3, 2)))
+        ax.set_xlim(low, high)
+        ax.set_xlabel(f"missed | inside of the bound by, {rows} rows")
+
+    values = "; ".join(f"{dot.name} {number(dot.value)}, from {number(dot.low)} to {number(dot.high)}" for dot in dots)
+    message = f"Inside of the bound, or below 0 outside: {values}."
+    return draw(
+        "inside", "How far inside of their bounds the goals are", message, fill, height=_FRAME + _ROW * len(dots)
+    )
+
+
+def swap_figure(changes: Mapping[str, tuple[float, float, float]]) -> Markup:
+    """Draw how many decisions change, and for how many of these the new one, or the old one, is right."""
+
+    def fill(ax: Any) -> None:
+        names, left = list(changes), np.zeros(len(changes))
+        for place, (label, colour) in enumerate(zip(_SWAPS, SERIES, strict=True)):
+            counts = np.array([change[place] for change in changes.values()])
+            if counts.any():
+                ax.barh(range(len(names)), counts, left=left, color=colour, label=label, height=0.6)
+            left = left + counts
+        ax.set_yticks(range(len(names)), labels=[shorten(name, _LABEL) for name in names])
+        ax.invert_yaxis()
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+        ax.locator_params(axis="x", nbins=4)
+        ax.set_xlabel("people whose decision changes")
+        ax.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize="small")
+
+    words = "; ".join(
+        f"{name}: {sum(change):,.0f} people, of whom {change[0]:,.0f} rightly" for name, change in changes.items()
+    )
+    return draw("swaps", "Decisions that change", f"{words}.", fill, height=_FRAME + 0.35 + 1.6 * _ROW * len(changes))
 
 
 def band_figure(

@@ -8,10 +8,10 @@ from markupsafe import Markup
 
 from counterpoise.auditing.audit import HOLDS
 from counterpoise.report import figures
-from counterpoise.report.sections import PageTable
 from counterpoise.report.wording import FAILS, UNDECIDED, Noted, Verdict, count, many, number, verdict_of
 from counterpoise.report.wording import HOLDS as ALL_HOLD
 from counterpoise.runs.monitoring import BatchLine, MonitorSummary
+from counterpoise.runs.table import ResultTable
 
 _SHOWN = 4  # batches in the table of a goal
 _EVENTS = {"began": "began", "changed_at": "noticed", "failed_at": "proven"}  # in a figure
@@ -25,7 +25,7 @@ class WatchedGoal(NamedTuple):
     verdict: Verdict
     sentences: list[str]
     figure: Markup
-    table: PageTable
+    table: ResultTable
     has_changed: bool  # whether a failure is proven, or a change was noticed
 
 
@@ -52,7 +52,7 @@ def _watched(summary: MonitorSummary, place: int) -> WatchedGoal:
         for number_of in range(len(lines) - 1, max(len(lines) - 1 - _SHOWN, -1), -1)
     ]
     figure = figures.band_figure(f"goal-{place + 1}", text, standings, labels, now.bound, now.goal.sense, marks)
-    table = PageTable(f"{name}: bound {number(now.bound)}, the last batches", heads, cells, wide=(1,))
+    table = ResultTable(f"{name}: bound {number(now.bound)}, the last batches", heads, cells)
     return WatchedGoal(name, text, verdict_of(now.verdict), _sentences(now, lines), figure, table, bool(marks))
 
 
@@ -94,11 +94,11 @@ def headline(summary: MonitorSummary, goals: Sequence[WatchedGoal]) -> tuple[Ver
     return UNDECIDED, "No goal is shown to fail" if goals else "No batch has been counted yet"
 
 
-def batch_table(summary: MonitorSummary) -> PageTable:
+def batch_table(summary: MonitorSummary) -> ResultTable:
     """Return a line for each batch, the newest first."""
     heads = ("batch", "time", "rows", "labels", "labels to come", "decisions")
     rows = [
         [line.batch, str(line.time), count(line.rows), count(line.labels), count(line.n_waiting), line.decisions]
         for line in reversed(summary.lines)
     ]
-    return PageTable("Batches, the newest first", heads, rows, wide=(5,))
+    return ResultTable("Batches, the newest first", heads, rows)

@@ -1,24 +1,26 @@
-"""The first and last sections of a report: the verdict, what to do next, the request, data, settings, commands."""
+"""The first and last sections of a report: the verdict, what changes for people, the request, data and settings."""
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from markupsafe import Markup
+
 from counterpoise.goals.rates import is_maximized
-from counterpoise.report.rates import cost_words, deferral_fact, deferral_sentence
+from counterpoise.report import figures
+from counterpoise.report.rates import cost_words
 from counterpoise.report.sections import (
-    GoalCard,
-    PageTable,
+    JudgedGoal,
     decider_names,
     frontier_points,
     is_at_least,
     is_ratio,
+    judged_goals,
     loss_word,
     noun,
-    objective_fact,
     objective_lines,
-    objective_sentence,
+    parse_or_none,
     points_at,
     reported_objective,
 )
@@ -29,7 +31,6 @@ from counterpoise.report.wording import (
     UNKNOWN,
     Noted,
     Verdict,
-    cost_sentence,
     count,
     fraction,
     many,
@@ -40,43 +41,43 @@ from counterpoise.report.wording import (
     tail_sentence,
     verdict_of,
 )
-from counterpoise.runs.result import GoalResult, RunResult
+from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, TEST
+from counterpoise.runs.table import ResultTable
 
 _MOST_TIMES = 1000.0  # as many rows: more is no advice
 _DIGITS = 2  # of a number of rows that is a guess
+_MOST_STEPS = 3  # on the first page
+_MOST_GROUPS = 6  # columns of a table of changed decisions
+_MOST_DRAWN = 12  # goals in the first figure
 
 
-def next_steps(result: RunResult, cards: Sequence[GoalCard]) -> list[str]:
+def next_steps(result: RunResult) -> list[str]:
     """Return what can be done, in sentences, the most urgent first."""
-    open_ones = [card for card in cards if card.verdict in (FAILS, UNDECIDED)]
-    to_reach = list(_to_reach(result, cards))
-    steps = [
-        *_misses(result, cards),
-        *to_reach,
-        *(step for card in open_ones for step in _steps(result, card)),
-        *result.advice,
-    ]
-    if any(card.is_met is not True for card in open_ones) or any(card.verdict is FAILS for card in open_ones):
+    goals = judged_goals(result)
+    open_ones = [goal for goal in goals if goal.verdict in (FAILS, UNDECIDED)]
+    to_reach = list(_to_reach(result))
+    steps = [*_misses(result), *to_reach, *(step for goal in open_ones for step in _steps(result, goal))]
+    steps += result.advice
+    if any(goal.is_met is not True or goal.verdict is FAILS for goal in open_ones):
         steps += () if to_reach else _aim(result)
     elif open_ones and math.isfinite(result.confidence):
         steps.append(f"Or raise confidence above {result.confidence:g}, which keeps larger margins.")
-    if cards and all(card.verdict is HOLDS for card in cards):
+    if goals and all(goal.verdict is HOLDS for goal in goals):
         steps.append("Repeat the audit on new rows from time to time.")
-    return [*steps, *_behind_deployed(result), *_margin_price(result), *_dearest(result, cards)]
+    return [*steps, *_behind_deployed(result), *_margin_price(result), *_dearest(result)]
 
 
-def _misses(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+def _misses(result: RunResult) -> Iterator[str]:
     """Yield every goal that the rows miss: first those that are shown to fail, then by how much."""
-    standings = [(card, goal.on(result.judged)) for card, goal in zip(cards, result.goals, strict=True)]
-    missed = [(card, one) for card, one in standings if one.violation > 0]
-    for card, one in sorted(missed, key=lambda pair: (pair[0].verdict is not FAILS, -pair[1].violation)):
-        yield f"{_upper(card.name)} is {stand_on_rows(one.violation)} on the {result.judged} rows."
+    missed = [goal for goal in judged_goals(result) if goal.standing.violation > 0]
+    for goal in sorted(missed, key=lambda goal: (goal.verdict is not FAILS, -goal.standing.violation)):
+        yield f"{_upper(goal.name)} is {stand_on_rows(goal.standing.violation)} on the {result.judged} rows."
 
 
-def _to_reach(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+def _to_reach(result: RunResult) -> Iterator[str]:
     """Yield what helps where margins do not reach the confidence, and the rows leave goals open."""
-    if any("was not reached" in sentence for sentence in _confidence_reached(result, cards)):
+    if any("was not reached" in sentence for sentence in _confidence_reached(result)):
         yield "To be surer, loosen a bound, or train and choose on more rows, until the confidence is reached."
 
 
@@ -99,18 +100,18 @@ def _behind_deployed(result: RunResult) -> Iterator[str]:
         yield f"The deployed model is better in {_join_names(behind)}{worse}."
 
 
-def _steps(result: RunResult, card: GoalCard) -> Iterator[str]:
+def _steps(result: RunResult, goal: JudgedGoal) -> Iterator[str]:
     """Yield about how many rows would decide an undecided goal that is met."""
-    standing = result.goals[int(card.name.removeprefix("goal ")) - 1].on(result.judged)
+    standing = goal.standing
     estimate, low, high, bound = standing.estimate, standing.low, standing.high, standing.bound
     gap, width = abs(estimate - bound), estimate - low if estimate >= bound else high - estimate
-    if card.verdict is FAILS or not card.is_met or not gap > 0 or not math.isfinite(width):
+    if goal.verdict is FAILS or not goal.is_met or not gap > 0 or not math.isfinite(width):
         return
     times, all_rows = (width / gap) ** 2, result.splits[result.judged].rows
     if 1 < times < _MOST_TIMES:
         about = "" if math.isnan(all_rows) else f" (about {count(float(f'{times * all_rows:.{_DIGITS}g}'))})"
         yield (
-            f"{_upper(card.name)} is inside its bound by {number(gap)}: {float(f'{times:.{_DIGITS}g}'):g} times "
+            f"{_upper(goal.name)} is inside its bound by {number(gap)}: {float(f'{times:.{_DIGITS}g}'):g} times "
             f"as many {result.judged} rows{about} would show it, if it stays there."
         )
 
@@ -130,19 +131,19 @@ def _margin_price(result: RunResult) -> Iterator[str]:
         yield f"The margins for new rows raise {aim.text} by {number(cost) if aim.is_code else points(cost)}."
 
 
-def _dearest(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+def _dearest(result: RunResult) -> Iterator[str]:
     """Yield which goal costs most of what was minimised, where the decisions were chosen."""
     aim, costs = reported_objective(result), []
-    for card, goal in zip(cards, result.goals, strict=True):
-        points = frontier_points(goal)
-        at = [value for _, value, _ in points_at(card.bound, points)]
-        if at and (result.certificate or is_ratio(card.text)):  # of which a few bounds near its own were tried
+    for one in judged_goals(result):
+        points = frontier_points(one.goal)
+        at = [value for _, value, _ in points_at(one.standing.bound, points)]
+        if at and (result.certificate or is_ratio(one.text)):  # of which a few bounds near its own were tried
             # not the loosest bound, which can cost more: of a lower average loss a budget allows less for the tail
             bound, least, _ = min(points, key=lambda point: point[1])
-            costs.append((at[0] - least, at[0], card.name, f"with the bound {number(bound)}"))
+            costs.append((at[0] - least, at[0], one.name, f"with the bound {number(bound)}"))
         elif at:  # a frontier ends where all is as without its goal
-            least = points[0 if is_at_least(card.text) else -1][1]
-            costs.append((at[0] - least, at[0], card.name, "without it"))
+            least = points[0 if is_at_least(one.text) else -1][1]
+            costs.append((at[0] - least, at[0], one.name, "without it"))
     cost, value, name, changed = max(costs, default=(0.0, 0.0, "", ""))
     if len(costs) > 1 and cost > 0 and aim.show(value) != aim.show(value - cost):
         yield (
@@ -171,55 +172,60 @@ _ERRORS = 2.0  # standard errors, at least, from an estimate to the end of its i
 
 
 class Headline(NamedTuple):
-    """Whether to deploy, what that rests on, and what to do next."""
+    """Whether to deploy, what that rests on, and what to do next: at most three lines, and what else helps."""
 
     verdict: Verdict
     title: str
     sentences: Sequence[str]
     steps: Sequence[str]
+    more: Sequence[str]
 
 
-def headline(result: RunResult, cards: Sequence[GoalCard]) -> Headline:
-    """Return whether the goals hold, how small the objective is and what it costs, in plain words."""
-    title, goal_sentences = _goals_in_words(cards, result.judged)
-    decision = decide(result, cards)
-    mixture, first, deployed = (result.losses(decider).error for decider in (MIXTURE, FIRST, DEPLOYED))
-    words = {"rows": result.judged, "noun": noun(result), "cause": _what_costs(result, cards)}
-    sentences = [
-        *goal_sentences,
-        *_confidence_reached(result, cards),
-        deferral_sentence(result),
-        objective_sentence(result),
-        _tail(result),
-    ]
-    sentences += [cost_sentence(mixture=mixture, first=first, **words), _beside_deployed(mixture, deployed)]
-    sentences += _misses_of_deployed(result, cards)
+def headline(result: RunResult) -> Headline:
+    """Return whether to deploy, and why, in plain words."""
+    goals = judged_goals(result)
+    title, goal_sentences = _goals_in_words(goals, result.judged)
+    decision = decide(result)
     head = decision if result.judged == TEST else f"{decision}, as there are no test rows"
-    title = f"{head}: {title[0].lower()}{title[1:]}" if cards else title
-    verdict = _SIGNS[decision] if cards else UNKNOWN
-    return Headline(verdict, title, [one for one in sentences if one], next_steps(result, cards))
+    title = f"{head}: {title[0].lower()}{title[1:]}" if goals else title
+    sentences = [*goal_sentences, *_confidence_reached(result), _error_sentence(result)]
+    steps = next_steps(result)
+    verdict = _SIGNS[decision] if goals else UNKNOWN
+    return Headline(verdict, title, [one for one in sentences if one], steps[:_MOST_STEPS], steps[_MOST_STEPS:])
 
 
-def decide(result: RunResult, cards: Sequence[GoalCard]) -> str:
+def _error_sentence(result: RunResult) -> str:
+    """Return how wrong the model is, beside the others."""
+    ours = result.losses().error
+    if not math.isfinite(ours):
+        return ""
+    names = {"the deployed model": DEPLOYED, "plain training": FIRST}
+    errors = {name: result.losses(decider).error for name, decider in names.items()}
+    others = " and ".join(f"{name} {percent(error)}" for name, error in errors.items() if math.isfinite(error))
+    beside = f", {others}" if others else ""
+    return f"The {noun(result)} gets {percent(ours)} of the {result.judged} rows wrong{beside}."
+
+
+def decide(result: RunResult) -> str:
     """Return whether to deploy, as ``RULE`` says."""
 
-    def is_acceptable(card: GoalCard, goal: GoalResult) -> bool:
+    def is_acceptable(goal: JudgedGoal) -> bool:
         """Return whether a goal that the rows leave open is met, or missed by chance, and better so than before."""
-        ours, deployed, margin = goal.on(result.judged), goal.on(result.judged, DEPLOYED), goal.margin
+        ours, deployed, margin = goal.standing, goal.goal.on(result.judged, DEPLOYED), goal.goal.margin
         has_margin = margin is not None and not margin.reason
-        if card.verdict is not UNDECIDED:
+        if goal.verdict is not UNDECIDED:
             return False
-        if card.is_met:
+        if goal.is_met:
             return has_margin or math.isfinite(deployed.violation)
         is_near = abs(ours.estimate - ours.bound) < max(ours.estimate - ours.low, ours.high - ours.estimate) / _ERRORS
         is_nearer = deployed.violation < ours.violation
         return is_near and has_margin and math.isfinite(result.confidence) and not is_nearer
 
-    pairs = zip(cards, result.goals, strict=True)
-    can_hold = all(card.verdict is HOLDS or is_acceptable(card, goal) for card, goal in pairs)
+    goals = judged_goals(result)
+    can_hold = all(goal.verdict is HOLDS or is_acceptable(goal) for goal in goals)
     if result.judged != TEST or not can_hold or _deployed_is_better(result):
         return DO_NOT_DEPLOY
-    is_shown = all(card.verdict is HOLDS for card in cards)
+    is_shown = all(goal.verdict is HOLDS for goal in goals)
     return DEPLOY if is_shown and not any(_behind_deployed(result)) else DEPLOY_WITH_CAUTIONS
 
 
@@ -236,9 +242,9 @@ def _deployed_is_better(result: RunResult) -> bool:
     return other < one and percent(other) != percent(one)
 
 
-def _confidence_reached(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
+def _confidence_reached(result: RunResult) -> Iterator[str]:
     """Yield whether margins support goals that the rows are too few to show."""
-    if not any(card.verdict is UNDECIDED for card in cards) or not result.met_on:
+    if not any(goal.verdict is UNDECIDED for goal in judged_goals(result)) or not result.met_on:
         return
     level = result.settings.get("confidence")
     if math.isfinite(result.confidence):
@@ -251,75 +257,109 @@ def _confidence_reached(result: RunResult, cards: Sequence[GoalCard]) -> Iterato
         yield f"The confidence of {level} was not reached where decisions were chosen{how}."
 
 
-def _beside_deployed(ours: float, deployed: float) -> str:
-    """Return how much better, or worse, the model is than the one in its place."""
-    if not math.isfinite(deployed) or not math.isfinite(ours):
-        return ""
-    text = f"The deployed model gets {percent(deployed)} wrong"
-    if percent(deployed) == percent(ours):
-        return f"{text}, as many."
-    return f"{text}: {points(deployed - ours)} {'more' if deployed > ours else 'less'}."
+def inside_figure(result: RunResult) -> Markup | None:
+    """Return the figure of all goals that are measured in shares: how far each is inside of its bound."""
+    dots = []
+    for goal in judged_goals(result)[:_MOST_DRAWN]:
+        standing, parsed = goal.standing, parse_or_none(goal.text)
+        numbers = standing.estimate, standing.low, standing.high, standing.bound
+        if parsed is None or parsed.is_equality or not all(abs(one) <= 1 for one in numbers):  # NaN is not
+            continue
+        ends = sorted(parsed.sign * (standing.bound - end) for end in (standing.low, standing.high))
+        dots.append(figures.Dot(goal.name, parsed.sign * (standing.bound - standing.estimate), *ends))
+    return figures.inside_figure(dots, result.judged) if dots else None
 
 
-def _misses_of_deployed(result: RunResult, cards: Sequence[GoalCard]) -> Iterator[str]:
-    """Yield which goals the deployed model misses."""
-    standings = [goal.on(result.judged, DEPLOYED) for goal in result.goals]
-    missed = [
-        f"{card.name} ({number(standing.estimate)})"
-        for card, standing in zip(cards, standings, strict=True)
-        if standing.violation > 0
-    ]
-    if missed:
-        yield f"It misses {_join_names(missed)}."
+def goals_table(result: RunResult) -> ResultTable:
+    """Return every goal with its bound, its estimate and interval, and the verdict."""
+    rows: list[list[str | Noted]] = []
+    for goal in judged_goals(result):
+        standing = goal.standing
+        interval = f"{number(standing.estimate)} ({number(standing.low)} to {number(standing.high)})"
+        rows.append([f"{goal.name}: {goal.text}", interval, Noted(goal.verdict, stand_on_rows(standing.violation))])
+    levels = {goal.confidence for goal in result.goals if math.isfinite(goal.confidence)}
+    level = f"; together with confidence {levels.pop():g}" if len(levels) == 1 else ""
+    return ResultTable(f"What holds on the {result.judged} rows{level}", ("goal", "measured", "verdict"), rows)
 
 
-def comparison(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None:
+class Swaps(NamedTuple):
+    """What changes for people beside today's decisions: in a sentence, a figure and a table."""
+
+    sentence: str
+    figure: Markup
+    table: ResultTable
+
+
+def swaps(result: RunResult) -> Swaps | None:
+    """Return who gets another decision than the deployed model's; nothing where that is not known."""
+    classes = result.data.classes
+    names: dict[int | None, str] = {None: "a person", **dict(enumerate(classes))}
+    groups = list(dict.fromkeys(one.group for one in result.swaps if one.group))[:_MOST_GROUPS]
+    cells = {(one.before, one.after, one.group): one for one in result.swaps}
+    changes, rows = {}, []
+    for (before, after, group), one in cells.items():
+        if group:
+            continue
+        label = f"newly {names[after]} (today {names[before]})"
+        changes[label] = (one.right, one.was_right, max(one.rows - one.right - one.was_right, 0.0))
+        own = [cells[before, after, name] for name in groups]
+        counts = [f"{count(swap.rows)} ({count(swap.right)} right)" for swap in own]
+        rows.append([label, count(one.rows), count(one.right), count(one.was_right), *counts])
+    if not changes:
+        return None
+    total = sum(sum(change) for change in changes.values())
+    right, was_right = (sum(change[place] for change in changes.values()) for place in (0, 1))
+    share = _share_of(total, result.splits[result.judged].rows)
+    sentence = (
+        f"{count(total)} of {count(result.splits[result.judged].rows)} people get another decision than today "
+        f"({share}). The new decision is right for {count(right)} of them, today's for {count(was_right)}."
+    )
+    heads = ("decision", "people", "now right", "right today", *groups)
+    return Swaps(sentence, figures.swap_figure(changes), ResultTable("Who gets another decision", heads, rows))
+
+
+def _share_of(part: float, whole: float) -> str:
+    return percent(part / whole) if whole else percent(math.nan)
+
+
+def comparison(result: RunResult) -> ResultTable | None:
     """Return every goal and the error on the rows that count, for the model and those it is compared with."""
     deciders = [decider for decider in (MIXTURE, FIRST, DEPLOYED) if decider in decider_names(result)]
-    if len(deciders) == 1 or not cards:
+    if len(deciders) == 1 or not result.goals:
         return None
     rows: list[list[str | Noted]] = []
-    for card, goal in zip(cards, result.goals, strict=True):
-        standings = [goal.on(result.judged, decider) for decider in deciders]
+    for goal in judged_goals(result):
+        standings = [goal.goal.on(result.judged, decider) for decider in deciders]
         cells = [number(one.estimate) + f"\N{NO-BREAK SPACE}{_MISSED}" * (one.violation > 0) for one in standings]
-        rows.append([card.text, Noted(card.verdict, ""), *cells])
+        rows.append([goal.text, Noted(goal.verdict, ""), *cells])
     errors = [result.losses(decider).error for decider in deciders]
     aim = "minimised" if reported_objective(result).text.startswith("the share wrong of all") else ""
     rows.append(["share wrong" + (", expected" if result.is_drawn else ""), aim, *map(number, errors)])
     heads = ("goal", "verdict", *(decider_names(result)[decider] for decider in deciders))
-    caption = f"On the {result.judged} rows, which goals without a dataset are about; {_MISSED} misses the bound"
-    return PageTable(caption, heads, rows, wide=(1,))
+    return ResultTable(f"On the {result.judged} rows; {_MISSED} misses the bound", heads, rows)
 
 
-def drawn_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable | None:
+def drawn_table(result: RunResult) -> ResultTable | None:
     """Return what the drawn decisions come to beside what was expected; nothing where nothing is drawn."""
     if result.drawn is None:
         return None
     rows: list[list[str | Noted]] = []
-    for card, goal in zip(cards, result.goals, strict=True):
+    for goal in result.goals:
         if goal.drawn is not None:
             verdict = Noted(verdict_of(goal.drawn.verdict), stand_on_rows(goal.drawn.violation))
             numbers = number(goal.on(result.judged).estimate), number(goal.drawn.estimate)
-            rows.append([card.text, *numbers, verdict])
+            rows.append([goal.text, *numbers, verdict])
     losses = result.losses()
     rows.append(["share wrong", number(losses.error), number(result.drawn.error), ""])
     if result.tail is not None:
         label = f"{loss_word(result)}, worst-off {fraction(result.tail)}"
         rows.append([label, number(losses.tail(result.tail).value), number(result.drawn.cvar), ""])
     heads = ("goal", "expected", "of the drawn decisions", "verdict on the drawn decisions")
-    return PageTable(f"Of the drawn decisions, {result.judged} rows", heads, rows, wide=(3,))
+    return ResultTable(f"Of the drawn decisions, {result.judged} rows", heads, rows)
 
 
-def _what_costs(result: RunResult, cards: Sequence[GoalCard]) -> str:
-    """Return what was wanted beside few errors; nothing where the model was not chosen for it."""
-    tail = "The tail" if reported_objective(result).is_tail else ""
-    if result.deferral is not None:  # who decides about fewer rows errs on fewer
-        return ""
-    inside = bool(cards) and bool(result.met_on)
-    return f"{tail} and the goals" if tail and inside else tail
-
-
-def _tail(result: RunResult) -> str:
+def tail_words(result: RunResult) -> str:
+    """Return how wrong the model is on the worst-off rows; nothing where all rows count alike."""
     alpha = result.tail
     if alpha is None:
         return ""
@@ -328,24 +368,24 @@ def _tail(result: RunResult) -> str:
     return tail_sentence(mixture=ours.value, first=first, alpha=alpha, realised=ours.realised, **words)
 
 
-def _goals_in_words(cards: Sequence[GoalCard], split: str) -> tuple[str, list[str]]:
+def _goals_in_words(goals: Sequence[JudgedGoal], split: str) -> tuple[str, list[str]]:
     """Return how many goals have which verdict, and sentences on those that are not shown to hold."""
-    if not cards:
+    if not goals:
         return "No goals were set, so there is nothing to decide by", []
-    tally = Counter(card.verdict for card in cards)
+    tally = Counter(goal.verdict for goal in goals)
     worst = next(verdict for verdict in (FAILS, UNDECIDED, UNKNOWN, HOLDS) if tally[verdict])
-    are_met = all(card.is_met for card in cards if card.verdict is UNDECIDED)
-    is_mixed = tally[worst] < len(cards)
-    title = _count_verdicts(tally, len(cards), are_met=are_met) if is_mixed else _all_alike(worst, len(cards))
+    are_met = all(goal.is_met for goal in goals if goal.verdict is UNDECIDED)
+    is_mixed = tally[worst] < len(goals)
+    title = _count_verdicts(tally, len(goals), are_met=are_met) if is_mixed else _all_alike(worst, len(goals))
     if worst is HOLDS:
-        shown = f"The {split} rows show it{_confidence(cards)}."
+        shown = f"The {split} rows show it{_confidence(goals)}."
         return title, [shown]
-    named = {verdict: [card.name for card in cards if card.verdict is verdict] for verdict in tally}
+    named = {verdict: [goal.name for goal in goals if goal.verdict is verdict] for verdict in tally}
     sentences = []
     if tally[FAILS]:
-        sentences.append(f"{_subject(named[FAILS])} shown by the {split} rows to fail{_confidence(cards)}.")
+        sentences.append(f"{_subject(named[FAILS])} shown by the {split} rows to fail{_confidence(goals)}.")
     if tally[UNDECIDED]:
-        sentences.append(_undecided_sentence(cards, named[UNDECIDED], split))
+        sentences.append(_undecided_sentence(goals, named[UNDECIDED], split))
     if tally[UNKNOWN]:
         sentences.append(f"{_subject(named[UNKNOWN])} not measured on the {split} rows.")
     return title, sentences
@@ -374,28 +414,29 @@ def _count_verdicts(tally: Mapping[Verdict, int], n_goals: int, *, are_met: bool
     return ", ".join([holding, *(f"{tally[verdict]} {word}" for verdict, word in words.items() if tally[verdict])])
 
 
-def _undecided_sentence(cards: Sequence[GoalCard], names: Sequence[str], split: str) -> str:
+def _undecided_sentence(goals: Sequence[JudgedGoal], names: Sequence[str], split: str) -> str:
     """Return how the rows themselves stand, and which goals they leave open."""
-    n_met = _n_met(cards)
+    n_met = _n_met(goals)
     if n_met is None:
         verb = "hold" if len(names) > 1 else "holds"
         return f"The {split} rows are too few to show whether {_join_names(names)} {verb}."
-    if len(cards) == 1:
+    if len(goals) == 1:
         return f"On the {split} rows as they are it is {'met' if n_met else 'missed'}; they are too few to be sure."
-    standing = f"{n_met} of {len(cards)} goals {'is' if n_met == 1 else 'are'} met"
-    which = _join_names(names) if len(names) < len(cards) else "either" if len(names) == _PAIR else "any"
+    standing = f"{n_met} of {len(goals)} goals {'is' if n_met == 1 else 'are'} met"
+    which = _join_names(names) if len(names) < len(goals) else "either" if len(names) == _PAIR else "any"
     return f"On the {split} rows as they are {standing}; they are too few to be sure of {which}."
 
 
-def _n_met(cards: Sequence[GoalCard]) -> int | None:
+def _n_met(goals: Sequence[JudgedGoal]) -> int | None:
     """Return how many goals are met on the rows as they are; None where that was not measured."""
-    met = [card.is_met for card in cards if card.is_met is not None]
-    return sum(met) if len(met) == len(cards) else None
+    met = [goal.is_met for goal in goals if goal.is_met is not None]
+    return sum(met) if len(met) == len(goals) else None
 
 
-def _confidence(cards: Sequence[GoalCard]) -> str:
-    levels = {card.confidence for card in cards}
-    return f", with confidence {levels.pop()}" if len(levels) == 1 and "" not in levels else ""
+def _confidence(goals: Sequence[JudgedGoal]) -> str:
+    levels = {goal.goal.confidence for goal in goals}
+    level = levels.pop()
+    return f", with confidence {level:g}" if not levels and math.isfinite(level) else ""
 
 
 def _join_names(names: Sequence[str]) -> str:
@@ -408,38 +449,7 @@ def _subject(names: Sequence[str]) -> str:
     return _upper(f"{_join_names(names)} {'are' if len(names) > 1 else 'is'}")
 
 
-def facts(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str, str]]:
-    """Return the numbers to see at a glance."""
-    split, lines = result.judged, []
-    if cards:
-        holding = sum(card.verdict is HOLDS for card in cards)
-        n_met = _n_met(cards)
-        beside = f"on the {split} rows" if n_met is None else f"{n_met} met on the {split} rows as they are"
-        lines.append(("Goals shown to hold", f"{holding} of {len(cards)}", beside))
-    lines += [one for one in (objective_fact(result), deferral_fact(result)) if one]
-    expected = ", expected" if result.is_drawn else ""  # over the draws
-    names = {MIXTURE: "", FIRST: "plain training", DEPLOYED: "deployed"}
-    tails = {name: result.losses(one).tail(result.tail) for one, name in names.items()}
-    errors = {name: result.losses(one).error for one, name in names.items()}
-    quantities = {"Wrong, all rows": errors}
-    if result.tail is not None:
-        worst = f"{loss_word(result)}, worst-off {fraction(result.tail)}"
-        quantities = {worst: {name: one.value for name, one in tails.items()}, **quantities}
-    for label, values in quantities.items():
-        if math.isfinite(values[""]):
-            others = [f"{name}: {percent(value)}" for name, value in values.items() if name and math.isfinite(value)]
-            if values is not errors and math.isfinite(tails[""].realised):
-                others.insert(0, f"once drawn: {percent(tails[''].realised)}")
-            if values is not errors and tails[""].high < 1:
-                others.append(f"new rows: at most {percent(tails[''].high)} (confidence 0.95)")
-            lines.append((label + expected, percent(values[""]), ", ".join(others)))
-    rows = result.splits[split].rows if split in result.splits else math.nan
-    if math.isfinite(rows):
-        lines.append((f"{split.capitalize()} rows", count(rows), "used for the audit"))
-    return lines
-
-
-def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[str, str]]:
+def request_lines(result: RunResult) -> list[tuple[str, str]]:
     """Return what the run was to do, as terms and their meaning."""
     lines = [("Data", result.data.name)]
     known = {
@@ -449,7 +459,8 @@ def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[st
     }
     lines += [(term, text) for term, text in known.items() if text]
     lines += [("Left to a person", f"hard cases: {cost_words(result)}")] if result.deferral is not None else []
-    inside = [(f"Inside {card.name}", card.text) for card in cards]
+    goals = judged_goals(result)
+    inside = [(f"Inside {goal.name}", goal.text) for goal in goals]
     if any(goal.margin is not None for goal in result.goals):
         level = result.settings.get("confidence")
         reached = "reached by the margins; the audit is a separate check"
@@ -459,8 +470,8 @@ def request_lines(result: RunResult, cards: Sequence[GoalCard]) -> list[tuple[st
             reached = "not reached: goals may fail on new rows more often"
         elif result.settings.get("proof"):
             reached = "reached about, but not proven: no rule passed the tests"
-        pairs = zip(cards, result.goals, strict=False)
-        without = [card.name for card, goal in pairs if goal.margin and goal.margin.reason and not result.proof_rows]
+        reasons = {goal.name: goal.goal.margin.reason for goal in goals if goal.goal.margin is not None}
+        without = [name for name, reason in reasons.items() if reason and not result.proof_rows]
         which = f"all goals but {', '.join(without)} together" if without else "all goals together"
         inside.append(("On new rows", f"{which}, with a confidence of {level} ({reached})"))
     return [*lines, *objective_lines(result), *inside]
@@ -473,29 +484,29 @@ def _part(settings: Mapping[str, Any], table: str, key: str) -> str:
     return "" if value is None else str(value)
 
 
-def data_table(result: RunResult) -> PageTable:
+def data_table(result: RunResult) -> ResultTable:
     """Return how many rows each split has, and the plain errors there."""
     deciders, rows = decider_names(result), []
     for split, part in result.splits.items():
         errors = [result.losses(decider, split).error for decider in deciders]
         rows.append([split, count(part.rows), *map(percent, errors)])
     heads = ("rows of", "rows", *(f"wrong: {name}" for name in deciders.values()))
-    return PageTable("Rows and plain errors", heads, rows)
+    return ResultTable("Rows and plain errors", heads, rows)
 
 
-def class_table(result: RunResult) -> PageTable | None:
+def class_table(result: RunResult) -> ResultTable | None:
     """Return the share of each class in the rows of each split."""
     labels = dict.fromkeys(label for part in result.splits.values() for label in part.classes)
     rows = [
         [label, *(percent(part.classes.get(label, math.nan)) for part in result.splits.values())] for label in labels
     ]
-    return PageTable("Classes", ("class", *(f"{split} rows" for split in result.splits)), rows) if rows else None
+    return ResultTable("Classes", ("class", *(f"{split} rows" for split in result.splits)), rows) if rows else None
 
 
-def times_table(result: RunResult) -> PageTable | None:
+def times_table(result: RunResult) -> ResultTable | None:
     """Return how long the run took."""
     rows = [[part, f"{value:,.2f}"] for part, value in result.seconds.items()]
-    return PageTable("Time", ("part", "seconds"), rows) if rows else None
+    return ResultTable("Time", ("part", "seconds"), rows) if rows else None
 
 
 def description(result: RunResult) -> list[str]:

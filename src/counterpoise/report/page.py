@@ -10,8 +10,8 @@ from counterpoise.runs.result import RunResult, read_result
 
 if TYPE_CHECKING:
     from counterpoise.classifiers.alternatives import Alternatives
-    from counterpoise.runs.compare import Comparison
     from counterpoise.runs.monitoring import MonitorSummary
+    from counterpoise.runs.table import ResultTable
 
 __all__ = ["write_report"]
 
@@ -68,7 +68,7 @@ def write_report(run_folder: str | Path, output: str | Path | None = None) -> Pa
 
 
 def write_page(
-    shown: "RunResult | Comparison | ImpactRatios | MonitorSummary | Alternatives", output: str | Path
+    shown: "RunResult | ResultTable | ImpactRatios | MonitorSummary | Alternatives", output: str | Path
 ) -> Path:
     """Write the page of a result, a comparison, impact ratios, a monitored run or alternatives; return its path."""
     path = Path(output)
@@ -83,17 +83,17 @@ def write_page(
     return path
 
 
-def page_of(shown: "RunResult | Comparison | ImpactRatios | MonitorSummary | Alternatives") -> str:
+def page_of(shown: "RunResult | ResultTable | ImpactRatios | MonitorSummary | Alternatives") -> str:
     """Return the page of a value that has one."""
     from counterpoise.report import contents  # noqa: PLC0415 - needs optional packages
-    from counterpoise.runs.compare import Comparison  # noqa: PLC0415 - heavy
+    from counterpoise.runs.table import ResultTable  # noqa: PLC0415 - as above
 
     if isinstance(shown, RunResult):
         return contents.render(shown)
     if isinstance(shown, ImpactRatios):
         return contents.render_impact(shown)
-    if isinstance(shown, Comparison):
-        return contents.render_comparison(shown)
+    if isinstance(shown, ResultTable):
+        return contents.render_table(shown)
     from counterpoise.classifiers.alternatives import Alternatives  # noqa: PLC0415 - heavy
     from counterpoise.report.alternatives import alternatives_document  # noqa: PLC0415 - as above
 

@@ -7,16 +7,17 @@ from typing import NamedTuple
 
 from counterpoise.displays import count_bounds
 from counterpoise.report import figures
-from counterpoise.report.sections import FigurePanel, PageTable, decider_names, noun
+from counterpoise.report.sections import FigurePanel, decider_names, noun
 from counterpoise.report.wording import MISSING, count, fraction, number, percent
 from counterpoise.runs import results
 from counterpoise.runs.result import GroupResult, RunResult, confusion
+from counterpoise.runs.table import ResultTable
 
 _CELLS = ("true positives", "false positives", "false negatives", "true negatives")
 _LEFT = ("deferred positives", "deferred negatives")
 
 
-def decision_table(result: RunResult) -> PageTable | None:
+def decision_table(result: RunResult) -> ResultTable | None:
     """Return right and wrong decisions by class for every decider, and the rates that follow."""
     left = () if result.deferral is None else _LEFT
     rows = []
@@ -27,7 +28,7 @@ def decision_table(result: RunResult) -> PageTable | None:
             rows.append([label, *_cell_rates(*cells)[: None if left else -1], *map(count, cells)])
     rates = ("wrong", "recall", "precision", "false positive rate", "called positive", *(("deferred",) if left else ()))
     heads = ("decisions of", *rates, *_CELLS, *left)
-    return PageTable(f"Decisions on the {result.judged} rows", heads, rows) if rows else None
+    return ResultTable(f"Decisions on the {result.judged} rows", heads, rows) if rows else None
 
 
 def _cell_rates(hits: float, alarms: float, misses: float, rejections: float, *left: float) -> list[str]:
@@ -53,14 +54,14 @@ def score_sentence(result: RunResult) -> str:
     return f"On the {result.judged} rows the AUC of the first model's scores is {number(auc)}{fit}."
 
 
-def calibration_table(result: RunResult) -> PageTable | None:
+def calibration_table(result: RunResult) -> ResultTable | None:
     """Return the mean score and the share of positives in each tenth of the rows by score."""
     rows = [
         [f"tenth {place}", percent(one.score), percent(one.share)]
         for place, one in enumerate(result.scores.tenths, start=1)
     ]
     heads = ("rows by score", "mean score", "positive")
-    return PageTable("Are the scores calibrated?", heads, rows) if rows else None
+    return ResultTable("Are the scores calibrated?", heads, rows) if rows else None
 
 
 def score_panels(result: RunResult) -> list[FigurePanel]:
@@ -93,7 +94,7 @@ class _Answers(NamedTuple):
         return self.called(place, place) / self.rows[place] if self.rows.get(place) else math.nan
 
 
-def class_recalls(result: RunResult) -> PageTable | None:
+def class_recalls(result: RunResult) -> ResultTable | None:
     """Return how often each class is recognized by every method; of many classes those recognized least."""
     texts, names = _texts(result), decider_names(result)
     answers_by = {method: answers for method in names if (answers := _answers(result, method)) is not None}
@@ -117,7 +118,7 @@ def class_recalls(result: RunResult) -> PageTable | None:
         for place in places
     ]
     heads = ["class", "rows", *(f"recall: {names[one]}" for one in order), f"precision: {names[results.MIXTURE]}"]
-    return PageTable(f"Classes on the {result.judged} rows{which}", [*heads, *left], rows)
+    return ResultTable(f"Classes on the {result.judged} rows{which}", [*heads, *left], rows)
 
 
 def worst_class(result: RunResult) -> str:
@@ -138,7 +139,7 @@ def worst_class(result: RunResult) -> str:
     return f"The class recognized least often is {text}, with {percent(recall)} of its rows{beside}."
 
 
-def confusions(result: RunResult) -> PageTable | None:
+def confusions(result: RunResult) -> ResultTable | None:
     """Return how many rows of each class are called which; of many classes the largest confusions only."""
     texts, answers = _texts(result), _answers(result, results.MIXTURE)
     if not texts or answers is None:
@@ -151,10 +152,10 @@ def confusions(result: RunResult) -> PageTable | None:
         for place, text in enumerate(texts)
     ]
     heads = ("class \\ called", *texts, *("left to a person" for _ in left))
-    return PageTable(f"What the rows of each class are called, {result.judged} rows", heads, rows)
+    return ResultTable(f"What the rows of each class are called, {result.judged} rows", heads, rows)
 
 
-def _largest(result: RunResult, texts: list[str], answers: _Answers) -> PageTable | None:
+def _largest(result: RunResult, texts: list[str], answers: _Answers) -> ResultTable | None:
     """Return the confusions of most rows."""
     pairs = [(-n, label, answer) for (label, answer), n in answers.cells.items() if answer not in (None, label)]
     rows = [
@@ -162,7 +163,7 @@ def _largest(result: RunResult, texts: list[str], answers: _Answers) -> PageTabl
         for n, label, answer in sorted(pairs)[:_MOST_CONFUSIONS]
     ]
     heads = ("confusion", "rows", "of the class")
-    return PageTable(f"The largest confusions, {result.judged} rows", heads, rows) if rows else None
+    return ResultTable(f"The largest confusions, {result.judged} rows", heads, rows) if rows else None
 
 
 def _texts(result: RunResult) -> list[str]:
@@ -184,7 +185,7 @@ def _answers(result: RunResult, decider: str) -> _Answers | None:
 _MOST_DOTS = 13  # in a figure: all rows and the largest groups
 
 
-def group_table(result: RunResult) -> PageTable | None:
+def group_table(result: RunResult) -> ResultTable | None:
     """Return all rates of all groups."""
     shows = {rate: _show(result, rate) for rate in _rates(result)}
     if not shows:
@@ -193,7 +194,7 @@ def group_table(result: RunResult) -> PageTable | None:
         [one.text, count(one.n_samples), *(show(one.rate(rate).value) for rate, show in shows.items())]
         for one in result.groups
     ]
-    return PageTable("Rates by group", ("group", "rows", *(rate.replace("_", " ") for rate in shows)), rows)
+    return ResultTable("Rates by group", ("group", "rows", *(rate.replace("_", " ") for rate in shows)), rows)
 
 
 def rate_panels(result: RunResult) -> list[FigurePanel]:
@@ -248,16 +249,7 @@ def deferral_sentence(result: RunResult) -> str:
     return f"{head}; the {noun(result)} decides {percent(wrong)} of the others wrongly{beside}."
 
 
-def deferral_fact(result: RunResult) -> tuple[str, str, str] | None:
-    """Return how many rows are left to a person as label, value and what is beside it."""
-    losses, expected = result.losses(), ", expected" if result.is_drawn else ""
-    if not math.isfinite(losses.defer_rate):
-        return None
-    beside = f"wrong among the others: {percent(losses.decided_error)}"
-    return f"Left to a person{expected}", percent(losses.defer_rate), beside
-
-
-def deferral_table(result: RunResult) -> PageTable | None:
+def deferral_table(result: RunResult) -> ResultTable | None:
     """Return for each group how often it is deferred, beside all rows, and how often it is decided wrongly."""
     groups = [one for one in result.groups if "defer_rate" in one.rates]
     every = groups[0].rate("defer_rate").value if groups else math.nan
@@ -267,7 +259,7 @@ def deferral_table(result: RunResult) -> PageTable | None:
         times = f"{rate / every:.2f}" if every > 0 else MISSING
         rows.append([one.text, count(one.n_samples), percent(rate), times, percent(decided), percent(wrong)])
     heads = ("group", "rows", "deferred", "times all rows", "wrong among the decided", "wrong of all")
-    return PageTable(f"Deferred {result.judged} rows by group", heads, rows) if rows else None
+    return ResultTable(f"Deferred {result.judged} rows by group", heads, rows) if rows else None
 
 
 def deferral_panel(result: RunResult) -> FigurePanel | None:
@@ -283,7 +275,7 @@ def deferral_panel(result: RunResult) -> FigurePanel | None:
     figure = figures.deferral_figure("deferral", result.judged, limits, lines, result.losses().defer_rate)
     heads = ("deferred at most", "deferred", loss, "wrong", "wrong among the decided")
     caption = f"Best mixtures for other limits, on the {result.judged} rows"
-    table = PageTable(caption, heads, [list(map(percent, point)) for point in points])
+    table = ResultTable(caption, heads, [list(map(percent, point)) for point in points])
     limits_note = f"Each limit is on the {result.chosen_on} rows, where mixtures were chosen inside the other goals"
     others = "the other columns are on rows not used for choosing"
     note = f"{limits_note}; {'nothing was trained' if result.judged == result.chosen_on else others}."

@@ -20,7 +20,8 @@ from counterpoise.report.wording import (
     verdict_of,
 )
 from counterpoise.runs import results
-from counterpoise.runs.result import GoalResult, RunResult
+from counterpoise.runs.result import GoalResult, RunResult, SplitStanding
+from counterpoise.runs.table import ResultTable
 
 _SOME_ALPHAS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)  # shown in numbers beside the curve
 _MOST_MODELS = 15  # in the table of the mixture; the rest is summed up
@@ -28,27 +29,29 @@ _BOTH_SIDES = "There are rates on both sides: the estimate is the left side less
 _NOTHING = 1e-12  # shares of the mixture above this count; they sum to 1, so what is less is rounding of that sum
 
 
-class PageTable(NamedTuple):
-    """A table: the first column names the row, the others hold texts or numbers."""
-
-    caption: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str | Noted]]
-    wide: Sequence[int] = ()  # columns of words, aligned left
-
-
-class GoalCard(NamedTuple):
-    """One goal: its words, its verdict where it counts, a figure and its numbers on every split."""
+class JudgedGoal(NamedTuple):
+    """A goal with its name on the page, and how it stands on the rows that count."""
 
     name: str
-    text: str
-    confidence: str
+    goal: GoalResult
+    standing: SplitStanding
     verdict: Verdict
-    is_met: bool | None  # on the rows that count, as they are; None where that was not measured
-    bound: float
-    note: str  # on how to read its numbers
-    figure: Markup
-    table: PageTable
+    is_met: bool | None  # by these rows themselves; None where that was not measured
+
+    @property
+    def text(self) -> str:
+        """Return the goal as text."""
+        return self.goal.text
+
+
+def judged_goals(result: RunResult) -> list[JudgedGoal]:
+    """Return the goals of a run as the rows that count show them."""
+    judged = []
+    for place, goal in enumerate(result.goals, start=1):
+        standing = goal.on(result.judged)
+        is_met = None if math.isnan(standing.violation) else standing.violation <= 0
+        judged.append(JudgedGoal(f"goal {place}", goal, standing, verdict_of(standing.verdict), is_met))
+    return judged
 
 
 class FigurePanel(NamedTuple):
@@ -56,7 +59,7 @@ class FigurePanel(NamedTuple):
 
     title: str
     figure: Markup
-    table: PageTable | None = None
+    table: ResultTable | None = None
     note: str = ""
 
 
@@ -77,13 +80,13 @@ def loss_noun(result: RunResult) -> str:
     return "share wrong" if result.deferral is None else "loss"
 
 
-def goal_cards(result: RunResult) -> list[GoalCard]:
-    """Return a card for each goal."""
-    return [_goal_card(result, place, goal) for place, goal in enumerate(result.goals, start=1)]
+def goal_panels(result: RunResult) -> list[FigurePanel]:
+    """Return a figure for each goal, with its numbers on every split."""
+    return [_goal_panel(result, one) for one in judged_goals(result)]
 
 
-def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
-    name, judged, margin = f"goal {place}", goal.on(result.judged), goal.margin
+def _goal_panel(result: RunResult, judged: JudgedGoal) -> FigurePanel:
+    goal, margin = judged.goal, judged.goal.margin
     lines: list[list[str | Noted]] = []
     dots = []
     for split in result.splits:
@@ -97,21 +100,12 @@ def _goal_card(result: RunResult, place: int, goal: GoalResult) -> GoalCard:
     if margin is not None and not margin.reason:
         dots.append(figures.Dot("expected", margin.value, margin.low, margin.high))
     heads = ("rows of", "verdict", "estimate", "low", "high", "margin", "rows", "plain training")
-    confidence = "" if math.isnan(goal.confidence) else f"{goal.confidence:g}"
-    level = f", confidence {confidence}" if confidence else ""
-    parsed = _parse(goal.text)
-    sense = "" if parsed is None else parsed.sense
-    return GoalCard(
-        name=name,
-        text=goal.text,
-        confidence=confidence,
-        verdict=verdict_of(judged.verdict),
-        is_met=None if math.isnan(judged.violation) else judged.violation <= 0,
-        bound=judged.bound,
-        note=" ".join(_goal_notes(goal, parsed)),
-        figure=figures.goal_figure(f"goal-{place}", goal.text, dots, judged.bound, sense),
-        table=PageTable(f"{name}: bound {number(judged.bound)}{level}", heads, lines, wide=(1,)),
-    )
+    level = f", confidence {goal.confidence:g}" if math.isfinite(goal.confidence) else ""
+    parsed, bound = parse_or_none(goal.text), judged.standing.bound
+    figure_name = judged.name.replace(" ", "-")
+    figure = figures.goal_figure(figure_name, goal.text, dots, bound, "" if parsed is None else parsed.sense)
+    table = ResultTable(f"{judged.name}: bound {number(bound)}{level}", heads, lines)
+    return FigurePanel(judged.name, figure, table, " ".join(_goal_notes(goal, parsed)))
 
 
 def _goal_notes(goal: GoalResult, parsed: Any) -> list[str]:
@@ -135,7 +129,7 @@ def _goal_notes(goal: GoalResult, parsed: Any) -> list[str]:
     return [*notes, *([_BOTH_SIDES] if parsed is not None and parsed.right.terms else [])]
 
 
-def _parse(text: str) -> Any:
+def parse_or_none(text: str) -> Any:
     """Return a goal, or None where the text is no goal of ours."""
     from counterpoise.goals import parse_goal  # noqa: PLC0415 - only where there are goals
 
@@ -147,23 +141,23 @@ def _parse(text: str) -> Any:
 
 def is_ratio(text: str) -> bool:
     """Tell whether a goal is on a ratio, such as precision."""
-    return hasattr(getattr(_parse(text), "left", None), "denominator")
+    return hasattr(getattr(parse_or_none(text), "left", None), "denominator")
 
 
 def is_at_least(text: str) -> bool:
     """Tell whether a goal asks for at least its bound, so that a lower one is looser."""
-    return getattr(_parse(text), "sense", None) == ">="
+    return getattr(parse_or_none(text), "sense", None) == ">="
 
 
-def verdict_table(result: RunResult, cards: Sequence[GoalCard]) -> PageTable:
+def verdict_table(result: RunResult) -> ResultTable:
     """Return the verdicts of all goals on all splits in one table, the rows that count first."""
     order = [result.judged, *(split for split in result.splits if split != result.judged)]
-    known = [{str(line[0]): line[1] for line in card.table.rows} for card in cards]
-    rows = [
-        [f"{card.name}: {card.text}", *(verdicts.get(split, Noted(wording.UNKNOWN, "")) for split in order)]
-        for card, verdicts in zip(cards, known, strict=True)
-    ]
-    return PageTable("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows, wide=range(1, len(order) + 1))
+    rows = []
+    for one in judged_goals(result):
+        standings = [one.goal.on(split) for split in order]
+        cells = [Noted(verdict_of(standing.verdict), stand_on_rows(standing.violation)) for standing in standings]
+        rows.append([f"{one.name}: {one.text}", *cells])
+    return ResultTable("Verdicts", ("goal", *(f"{split} rows" for split in order)), rows)
 
 
 def curve_panels(result: RunResult) -> list[FigurePanel]:
@@ -182,7 +176,7 @@ def curve_panels(result: RunResult) -> list[FigurePanel]:
     return panels
 
 
-def curve_table(result: RunResult) -> PageTable:
+def curve_table(result: RunResult) -> ResultTable:
     """Return the CVaR at some tail fractions on the rows that count: alpha, and those near round numbers."""
     deciders = decider_names(result)
     known = {tail.alpha for decider in deciders for tail in result.losses(decider).tails}
@@ -195,7 +189,9 @@ def curve_table(result: RunResult) -> PageTable:
         values += [result.losses().tail(level).realised] if result.is_drawn else []
         rows.append([f"{fraction(level)}{' (alpha)' if level == result.tail else ''}", *map(percent, values)])
     heads = ("worst-off", *deciders.values(), *([f"{noun(result)}, once drawn"] if result.is_drawn else []))
-    return PageTable(f"{loss_noun(result).capitalize()} on the worst-off part of the {result.judged} rows", heads, rows)
+    return ResultTable(
+        f"{loss_noun(result).capitalize()} on the worst-off part of the {result.judged} rows", heads, rows
+    )
 
 
 def mixture(result: RunResult) -> dict[str, Any] | None:
@@ -220,14 +216,14 @@ def mixture(result: RunResult) -> dict[str, Any] | None:
     return {"models": models, "note": " ".join(notes)}
 
 
-def tail_table(result: RunResult) -> PageTable | None:
+def tail_table(result: RunResult) -> ResultTable | None:
     """Return the segments in which the worst-off rows lie."""
     rows = []
     for one in result.segments:
         times = f"{one.lift:.1f}" if math.isfinite(one.lift) else wording.MISSING
         rows.append([one.text, count(one.rows), percent(one.share), times, percent(one.part)])
     heads = ("segment", "rows", "of these worst-off", "times the average", "part of all worst-off")
-    return PageTable("Where the worst-off rows are", heads, rows) if rows else None
+    return ResultTable("Where the worst-off rows are", heads, rows) if rows else None
 
 
 _TAIL, _ERROR = "tail", "error"  # the two kinds of CVaR
@@ -290,7 +286,7 @@ def objective_lines(result: RunResult) -> list[tuple[str, str]]:
     return [*lines, ("Also measured for", tail)] if tail else lines
 
 
-def objective_table(result: RunResult) -> PageTable | None:
+def objective_table(result: RunResult) -> ResultTable | None:
     """Return the objective on every split, for each method it was measured for."""
     aim = reported_objective(result)
     deciders = decider_names(result, "objective")
@@ -299,28 +295,19 @@ def objective_table(result: RunResult) -> PageTable | None:
     rows = [
         [split, *(aim.show(result.losses(decider, split).objective) for decider in deciders)] for split in result.splits
     ]
-    return PageTable(aim.text, ("rows of", *deciders.values()), rows)
-
-
-def objective_fact(result: RunResult) -> tuple[str, str, str] | None:
-    """Return the objective on the rows that count as label, value and what is beside it."""
-    aim, ours = reported_objective(result), result.losses().objective
-    if not aim.has_values or not math.isfinite(ours):
-        return None
-    others = {name: result.losses(one).objective for one, name in decider_names(result, "objective").items()}
-    others.pop(noun(result), None)
-    beside = [f"{name}: {aim.show(value)}" for name, value in others.items() if math.isfinite(value)]
-    return aim.text if aim.is_code else f"{loss_word(result)}, worst group", aim.show(ours), ", ".join(beside)
+    return ResultTable(aim.text, ("rows of", *deciders.values()), rows)
 
 
 def objective_sentence(result: RunResult) -> str:
     """Return how small the objective is on the rows that count, and beside it for others."""
-    fact = objective_fact(result)
-    if fact is None:
+    aim, ours = reported_objective(result), result.losses().objective
+    if not aim.has_values or not math.isfinite(ours):
         return ""
-    _, value, others = fact
-    beside = f" ({others})" if others else ""
-    return f"The objective, {reported_objective(result).text}, is {value} on the {result.judged} rows{beside}."
+    names = {who: name for who, name in decider_names(result, "objective").items() if who != results.MIXTURE}
+    values = {name: result.losses(who).objective for who, name in names.items()}
+    beside = ", ".join(f"{name}: {aim.show(value)}" for name, value in values.items() if math.isfinite(value))
+    others = f" ({beside})" if beside else ""
+    return f"The objective, {aim.text}, is {aim.show(ours)} on the {result.judged} rows{others}."
 
 
 def loss_word(result: RunResult) -> str:
@@ -351,7 +338,7 @@ def _panel(result: RunResult, place: int, goal: GoalResult) -> FigurePanel:
         note += " A single model decides, and may lie a little above the curve."
     if not is_ratio(goal.text) and not result.certificate:  # of which a few bounds near its own were tried
         note += " No mixture of these models meets a bound beyond the tight end of the curve."
-    return FigurePanel(f"{name}: {goal.text}", figure, PageTable(f"Frontier of {name}", heads, lines), note)
+    return FigurePanel(f"{name}: {goal.text}", figure, ResultTable(f"Frontier of {name}", heads, lines), note)
 
 
 def points_at(bound: float, points: Sequence[figures.Point]) -> list[figures.Point]:

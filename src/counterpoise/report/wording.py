@@ -144,15 +144,3 @@ def tail_sentence(
     if abs(gain) < _EQUAL:
         return f"{head}, as many as plain training.{drawn}"
     return f"{head}; plain training {percent(first)}, {points(gain)} {'more' if gain > 0 else 'less'}.{drawn}"
-
-
-def cost_sentence(*, mixture: float, first: float, rows: str, noun: str, cause: str) -> str:
-    """Return how wrong the model is over all rows, and by how much ``cause``, where it is named, raises that."""
-    cost = mixture - first
-    if not math.isfinite(cost):
-        return f"Over all {rows} rows the {noun} gets {percent(mixture)} wrong." if math.isfinite(mixture) else ""
-    both = f"over all {rows} rows the {noun} gets {percent(mixture)} wrong, plain training {percent(first)}"
-    if not cause:
-        return f"{both[0].upper()}{both[1:]}."
-    verb = "cost" if " and " in cause else "costs"
-    return f"{cause} {verb} {points(cost) + ' of' if cost > _EQUAL else 'no'} plain error: {both}."

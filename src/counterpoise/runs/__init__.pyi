@@ -1,7 +1,6 @@
 from counterpoise._base.progress import ProgressCallback as ProgressCallback
 from counterpoise._base.progress import RunProgress as RunProgress
 from counterpoise.runs.alternatives import alternatives_run as alternatives_run
-from counterpoise.runs.compare import Comparison as Comparison
 from counterpoise.runs.compare import compare_runs as compare_runs
 from counterpoise.runs.errors import DataError as DataError
 from counterpoise.runs.errors import GoalsFileError as GoalsFileError

@@ -1,87 +1,22 @@
-"""Runs side by side, with decisions that stand in a table: goals, errors, margins and costs in one table."""
+"""Runs side by side, with decisions in tables: goals, errors, margins and costs in one table."""
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from counterpoise._base.text import text_table
 from counterpoise.goals import parse_goal
 from counterpoise.runs.errors import DataError, twice_in
 from counterpoise.runs.folder import open_run
 from counterpoise.runs.result import RunResult, SplitStanding
 from counterpoise.runs.results import DEPLOYED, FIRST, TRAIN
+from counterpoise.runs.table import ResultTable
 from counterpoise.runs.tables import audit_table
 
 _OTHER_ROWS = "Not all were measured on the same rows: small differences may be chance."
 
 
-class ComparedGoal(NamedTuple):
-    """A goal in one run; NaN where the run does not have it."""
-
-    goal: str
-    estimate: float
-    bound: float
-    margin: float  # by which the near end of its interval is inside the bound
-    verdict: str
-    violation: float
-    cost: float  # of the bound, in terms of the objective of the run
-
-
-class ComparedRun(NamedTuple):
-    """One column of a comparison."""
-
-    name: str
-    split: str
-    rows: float
-    error: float
-    plain_error: float
-    cost: float  # errors beyond those of plain training
-    deployed_error: float
-    alpha: float
-    cvar: float
-    defer_rate: float
-    objective: str
-    value: float
-    goals: tuple[ComparedGoal, ...]
-
-
-class Comparison(NamedTuple):
-    """Runs side by side; ``print`` shows them."""
-
-    runs: tuple[ComparedRun, ...]
-    notes: tuple[str, ...] = ()
-
-    def table(self) -> list[list[str]]:
-        """Return the heads, and a line for each quantity that some run has."""
-        lines = [["", *(run.name for run in self.runs)]]
-        for place, goal in enumerate(self.runs[0].goals):
-            goals = [run.goals[place] for run in self.runs]
-            lines.append([goal.goal, *(f"{_number(one.estimate)} {one.verdict}".strip() for one in goals)])
-            lines.append(["    margin", *(_number(one.margin) for one in goals)])
-            lines.append(["    costs", *(_number(one.cost) for one in goals)])
-        numbers = {
-            "share wrong": "error",
-            "    beyond plain training": "cost",
-            "    deployed model": "deployed_error",
-            "loss of the tail": "cvar",
-            "deferred": "defer_rate",
-            "objective": "value",
-        }
-        lines += [[label, *(_number(getattr(run, name)) for run in self.runs)] for label, name in numbers.items()]
-        lines = [line for line in lines if any(cell not in ("", "-") for cell in line[1:])]
-        return [*lines, ["rows", *(f"{run.rows:.0f} {run.split}" for run in self.runs)]]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        runs = [run._asdict() | {"goals": [goal._asdict() for goal in run.goals]} for run in self.runs]
-        return {"runs": runs, "notes": list(self.notes)}
-
-    def __str__(self) -> str:
-        return "\n".join([text_table(self.table(), "<" + ">" * len(self.runs)), *self.notes])
-
-
-def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction") -> Comparison:
+def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction") -> ResultTable:
     """Compare runs, and decisions in tables, by the goals of the runs.
 
     Parameters
@@ -94,8 +29,8 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
 
     Returns
     -------
-    Comparison
-        A goal that a run does not have has no numbers there.
+    ResultTable
+        A column for each run. A goal that a run does not have has no numbers there.
 
     Examples
     --------
@@ -113,9 +48,9 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     ...     loans(300, random_state=0)[0].to_csv(table, index=False)
     ...     _ = (Path(place) / "goals.toml").write_text(text)
     ...     run = fit_run(Path(place) / "goals.toml")
-    ...     comparison = compare_runs([run.folder, table], prediction="last_year")
-    >>> [(one.name, one.rows, one.goals[0].goal) for one in comparison.runs]
-    [('goals', 60.0, 'recall >= 0.6'), ('loans.csv', 300.0, 'recall >= 0.6')]
+    ...     beside = compare_runs([run.folder, table], prediction="last_year")
+    >>> list(beside.columns), beside.rows[0][0], beside.rows[-1]
+    (['', 'goals', 'loans.csv'], 'recall >= 0.6', ['rows', '60 test', '300 test'])
     """
     paths = list(dict.fromkeys(map(Path, places)))
     tables = [path for path in paths if path.is_file()]
@@ -131,8 +66,34 @@ def compare_runs(places: Sequence[str | Path], *, prediction: str = "prediction"
     names = [path.name if path in tables else path.resolve().name for path in paths]
     names = [str(path) for path in paths] if twice_in(names) else names
     rows = [_rows_measured(result) for result in known.values()]
-    runs = tuple(_summarize(name, result, goals) for name, result in zip(names, known.values(), strict=True))
-    return Comparison(runs, (_OTHER_ROWS,) if any(one != rows[0] for one in rows) else ())
+    columns = [_column(result, goals) for result in known.values()]
+    lines = [[label, *(column[label, place] for column in columns)] for label, place in columns[0]]
+    lines = [line for line in lines if any(cell != "" and cell == cell for cell in line[1:])]  # noqa: PLR0124 - no NaN
+    notes = [_OTHER_ROWS] if any(one != rows[0] for one in rows) else []
+    return ResultTable("Runs side by side", ["", *names], lines, notes)
+
+
+def _column(result: RunResult, goals: list[str]) -> dict[tuple[str, int], float | str]:
+    """Return what a comparison shows of a run, by what it is and by the goal that it is of."""
+    judged, losses, plain = result.judged, result.losses(), result.losses(FIRST).error
+    known = {goal.text: goal for goal in result.goals}
+    cells: dict[tuple[str, int], float | str] = {}
+    for place, text in enumerate(goals):
+        standing = known[text].on(judged) if text in known else SplitStanding(verdict="not asked")
+        cells[text, place] = standing.estimate
+        cells["    verdict", place] = standing.verdict
+        cells["    margin", place] = standing.margin
+        cells["    costs", place] = known[text].cost if text in known else math.nan
+    numbers: dict[str, float | str] = {
+        "share wrong": losses.error,
+        "    beyond plain training": losses.error - plain,
+        "    deployed model": result.losses(DEPLOYED).error,
+        "loss of the tail": math.nan if result.tail is None else losses.tail(result.tail).value,
+        "deferred": losses.defer_rate,
+        "objective": losses.objective,
+        "rows": f"{result.splits[judged].rows:.0f} {judged}",
+    }
+    return cells | {(label, 0): value for label, value in numbers.items()}
 
 
 def _rows_measured(result: RunResult) -> Any:
@@ -151,32 +112,3 @@ def _audit_table(path: Path, run: RunResult, goals: list[str], prediction: str) 
     options |= {name: data.get(name) for name in ("baseline", "weights", "largest_weight", "positive")}
     options["defer_label"] = None if run.deferral is None else run.deferral.label
     return audit_table(path, **options, confidence=run.settings.get("audit_confidence")).result
-
-
-def _summarize(name: str, result: RunResult, goals: list[str]) -> ComparedRun:
-    judged, losses, plain = result.judged, result.losses(), result.losses(FIRST).error
-    known, compared_goals = {goal.text: goal for goal in result.goals}, []
-    for text in goals:
-        one, cost = SplitStanding(verdict="not asked"), math.nan
-        if text in known:
-            one, cost = known[text].on(judged), known[text].cost
-        compared_goals.append(ComparedGoal(text, one.estimate, one.bound, one.margin, one.verdict, one.violation, cost))
-    return ComparedRun(
-        name=name,
-        split=judged,
-        rows=result.splits[judged].rows,
-        error=losses.error,
-        plain_error=plain,
-        cost=losses.error - plain,
-        deployed_error=result.losses(DEPLOYED).error,
-        alpha=1.0 if result.alpha is None else result.alpha,
-        cvar=math.nan if result.tail is None else losses.tail(result.tail).value,
-        defer_rate=losses.defer_rate,
-        objective="" if result.objective is None else result.objective.text or result.objective.kind,
-        value=losses.objective,
-        goals=tuple(compared_goals),
-    )
-
-
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4f}"

@@ -178,6 +178,7 @@ def evaluate(run: Evaluation) -> result.RunResult:
         ],
         scores=_scores(run, judged),
         answers=answer_cells(run, judged),
+        swaps=swap_results(run, judged),
         deferral=deferral,
         drawn=drawn_result(run, judged),
         examples=_examples(run, judged),
@@ -353,6 +354,32 @@ def answer_cells(run: Evaluation, split: str) -> dict[Any, list[result.AnswerCou
             for label, answer in np.argwhere(counts > 0).tolist()
         ]
     return cells
+
+
+def swap_results(run: Evaluation, split: str) -> list[result.SwapResult]:
+    """Return which rows the deployed model decides otherwise about, of all rows and of groups, expected over draws."""
+    part, decided = run.data.splits[split], run.on(split).by
+    if DEPLOYED not in decided or len(run.data.classes) > 2:  # noqa: PLR2004 - of many there are too many pairs
+        return []
+    before, truth = (np.searchsorted(run.data.classes, labels) for labels in (decided[DEPLOYED].labels, part.labels))
+    shares, table = decided[MIXTURE].probabilities, part.table()
+    groups = {"": np.ones(len(part), dtype=np.bool_)}
+    for name in part.groups:
+        codes, names = combine_groups({name: table.levels(name)}, len(part))
+        groups |= {text: codes == place for place, text in enumerate(names)}
+    swaps = []
+    for old in (0, 1):
+        for new in range(shares.shape[1]):
+            moved = np.where(before == old, shares[:, new], 0.0)
+            for group, inside in groups.items() if new != old and moved.any() else ():
+                counts = {
+                    "rows": moved[inside].sum(),
+                    "right": moved[inside & (truth == new)].sum(),
+                    "was_right": moved[inside & (truth == old)].sum(),
+                }
+                after = None if new == len(run.data.classes) else new
+                swaps.append(result.SwapResult(before=old, after=after, group=group, **counts))
+    return swaps
 
 
 def _frontiers(run: Evaluation) -> Iterator[list[result.FrontierPoint]]:

@@ -62,7 +62,6 @@ from counterpoise.runs.places import (
     is_run,
 )
 from counterpoise.runs.result import RunResult, read_result
-from counterpoise.runs.results import ResultsTable
 from counterpoise.runs.settings import RunColumns, RunSettings, is_parquet
 
 if TYPE_CHECKING:
@@ -198,14 +197,6 @@ class Run(NamedTuple):
     def result(self) -> RunResult:
         """Return every number of the run, and the words that belong to them."""
         return read_result(self.folder / RESULT)
-
-    def results(self) -> ResultsTable:
-        """Return every number of the run as one long table."""
-        return self.result().table()
-
-    def drawn(self) -> ResultsTable:
-        """Return the numbers of the drawn decisions, which depend on the run's key; none where nothing is drawn."""
-        return self.result().table(drawn=True)
 
     def summary(self) -> "RunSummary":
         """Return what the run came to: each goal on the test rows, and the loss of the tail."""

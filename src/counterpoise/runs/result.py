@@ -6,9 +6,8 @@ measured is null.
 """
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -29,18 +28,13 @@ from counterpoise._base.text import short, shown
 from counterpoise.runs.errors import RunFolderError, load_json_file
 from counterpoise.runs.results import (
     AVERAGE,
-    DECIDED_ERROR,
-    DEFER_RATE,
     DEPLOYED,
     FIRST,
     MIXTURE,
     OWN,
-    REALISED,
     SPLITS,
     TEST,
     VERDICTS,
-    ResultRow,
-    ResultsTable,
 )
 
 FORMAT: Final = "counterpoise run result 1"
@@ -248,6 +242,17 @@ class AnswerCount(_Part):
     rows: FiniteFloat
 
 
+class SwapResult(_Part):
+    """Rows about which the deployed model decides otherwise, by the places of both decisions; of a group, or of all."""
+
+    before: int
+    after: int | None  # None is the place of deferred rows
+    group: str = ""  # such as sex=F; nothing for all rows
+    rows: FiniteFloat = 0.0
+    right: FiniteFloat = 0.0  # of these: the new decision is the truth
+    was_right: FiniteFloat = 0.0  # the decision of the deployed model is
+
+
 class DeferralLoss(_Part):
     """What the best mixture that defers at most so many rows does on the rows of a split."""
 
@@ -345,6 +350,7 @@ class RunResult(_Part):
     segments: list[SegmentResult] = []
     scores: ScoreResult = ScoreResult()
     answers: dict[Decider, list[AnswerCount]] = {}  # on the rows that count
+    swaps: list[SwapResult] = []  # of two classes, on the rows that count: what changes beside the deployed model
     deferral: DeferralResult | None = None
     drawn: DrawnResult | None = None
     advice: list[str] = []  # what was tried where a goal is missed
@@ -411,131 +417,6 @@ class RunResult(_Part):
             metrics |= {f"goal_{number}_{key}": getattr(standing, key) for key in ("estimate", "margin", "violation")}
             metrics[f"goal_{number}_verdict"] = VERDICTS.get(standing.verdict, math.nan)
         return {name: value for name, value in metrics.items() if math.isfinite(value)}
-
-    def table(self, *, drawn: bool = False) -> ResultsTable:
-        """Return every number as a row of one long table; those of the drawn decisions are in a table of their own."""
-        learner = (self.settings.get("method") or {}).get("learner") or {}
-        seed = self.settings.get("seed") or 0
-        rows = (_Row(*one) for one in (_drawn_rows(self) if drawn else _rows(self)))
-        return ResultsTable(
-            tuple(
-                ResultRow(
-                    "run", self.data.name, learner.get("name", ""), one.method, seed, one.alpha, one.quantity,
-                    one.split, float(one.value), one.settings,
-                )
-                for one in rows if not math.isnan(one.value) or one.quantity.startswith("goal ")
-            )
-        )  # fmt: skip
-
-
-class _Row(NamedTuple):
-    method: str
-    quantity: str
-    split: str
-    value: float
-    settings: str = ""
-    alpha: float | None = None
-
-
-def _rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
-    """Yield method, quantity, split, value, settings and alpha of every number."""
-    yield "data", "columns", "", result.data.n_features
-    for split, split_result in result.splits.items():
-        yield "data", "rows", split, split_result.rows
-        for label, share in split_result.classes.items():
-            yield "data", "class share", split, share, label
-        for decider, losses in split_result.losses.items():
-            yield from _loss_rows(decider, losses, split)
-        for number, goal in enumerate(result.goals, start=1):
-            for decider, standing in goal.splits.get(split, {}).items():
-                yield from _goal_rows(decider, standing, split, number)
-    tail = result.alpha if result.objective is not None and result.objective.kind == "cvar" else None
-    for number, goal in enumerate(result.goals, start=1):
-        for point in goal.tradeoff:
-            settings = f"goal {number} bound={point.bound!r}"
-            yield MIXTURE, "frontier value", result.chosen_on, point.value, settings, tail
-            yield MIXTURE, "frontier lower", result.chosen_on, point.lower, settings, tail
-    yield from _group_rows(result)
-    yield from _answer_rows(result)
-    yield from _score_rows(result)
-
-
-def _loss_rows(decider: str, losses: SplitLosses, split: str) -> Iterator[tuple[Any, ...]]:
-    yield decider, "error", split, losses.error
-    yield decider, DEFER_RATE, split, losses.defer_rate
-    yield decider, DECIDED_ERROR, split, losses.decided_error
-    yield decider, "objective", split, losses.objective
-    for one in losses.tails:
-        yield decider, "cvar", split, one.value, "", one.alpha
-        yield decider, REALISED, split, one.realised, "", one.alpha
-
-
-def _group_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
-    """Yield the rates of groups, the shares and errors of rules, and the segments of the tail."""
-    judged = result.judged
-    for place, group in enumerate(result.groups):
-        name = f"group {place}"
-        yield MIXTURE, "group n_samples", judged, group.n_samples, name
-        for rate, group_rate in group.rates.items():
-            values = {"": group_rate.value, " rows": group_rate.rows, " low": group_rate.low, " high": group_rate.high}
-            for ending, value in values.items():
-                yield MIXTURE, f"group {rate}{ending}", judged, value, name
-    for place, rule in enumerate(result.rules, start=1):
-        yield f"model {place}", "share", "", rule.share
-        yield f"model {place}", "error", judged, rule.error
-    for place, one in enumerate(result.segments, start=1):
-        numbers = {"tail share of segment": one.share, "tail part": one.part, "segment rows": one.rows}
-        for quantity, value in (numbers | {"tail lift": one.lift}).items():
-            yield MIXTURE, quantity, judged, value, f"segment {place}", result.alpha
-
-
-def _goal_rows(decider: str, standing: SplitStanding, split: str, number: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the numbers of a goal; where it was not measured there are none."""
-    parts = ("estimate", "violation")
-    if standing.verdict:
-        yield decider, "goal verdict", split, VERDICTS.get(standing.verdict, math.nan), f"goal {number}"
-        parts = ("estimate", "low", "high", "bound", "margin", "violation", "rows")  # type: ignore[assignment]
-    for part in parts:
-        yield decider, f"goal {part}", split, getattr(standing, part), f"goal {number}"
-
-
-def _answer_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
-    """Yield how rows are decided about, and what other limits on deferred rows buy."""
-    judged = result.judged
-    for decider, cells in result.answers.items():
-        for name, value in confusion(result, decider).items():
-            yield decider, f"confusion {name}", judged, value
-        for cell in cells if len(result.data.classes) > 2 else ():  # noqa: PLR2004 - of two the others are enough
-            answer = "deferred" if cell.answer is None else f"as class {cell.answer + 1}"
-            yield decider, "called", judged, cell.rows, f"class {cell.label + 1} {answer}"
-    for limit in () if result.deferral is None else result.deferral.curve:
-        for split, bought in limit.splits.items():
-            numbers = {"tail": bought.tail, "error": bought.error, DEFER_RATE: bought.defer_rate}
-            for quantity, value in (numbers | {DECIDED_ERROR: bought.decided_error}).items():
-                yield MIXTURE, f"deferral {quantity}", split, value, f"rate={limit.limit!r}"
-
-
-def _score_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
-    judged, scores = result.judged, result.scores
-    yield FIRST, "auc", judged, scores.auc
-    yield FIRST, "brier score", judged, scores.brier
-    for place, tenth in enumerate(scores.tenths, start=1):
-        yield FIRST, "calibration score", judged, tenth.score, f"tenth {place}"
-        yield FIRST, "calibration share", judged, tenth.share, f"tenth {place}"
-    for place, panel in enumerate(scores.panels, start=1):
-        for kind, counts in (("positive", panel.positive), ("negative", panel.negative)):
-            for number, count in enumerate(counts, start=1):
-                yield f"panel {place}", f"scores {kind}", result.chosen_on, count, f"bin {number}"
-
-
-def _drawn_rows(result: RunResult) -> Iterator[tuple[Any, ...]]:
-    if result.drawn is not None:
-        yield MIXTURE, "error", result.judged, result.drawn.error
-        yield MIXTURE, "cvar", result.judged, result.drawn.cvar, "", result.alpha
-        yield MIXTURE, "drawn share", result.judged, result.drawn.share
-    for number, goal in enumerate(result.goals, start=1):
-        if goal.drawn is not None:
-            yield from _goal_rows(MIXTURE, goal.drawn, result.judged, number)
 
 
 def confusion(result: RunResult, decider: str) -> dict[str, float]:

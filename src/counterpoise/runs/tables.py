@@ -32,6 +32,7 @@ from counterpoise.runs.evaluate import (
     goal_results,
     group_results,
     split_result,
+    swap_results,
 )
 from counterpoise.runs.folder import write_frame, write_output
 from counterpoise.runs.places import check_place
@@ -253,6 +254,7 @@ def evaluate_decisions(
         goals=goal_results(run, [split]),
         groups=group_results(run, split),
         answers=answer_cells(run, split),
+        swaps=swap_results(run, split),
         deferral=deferral,
         drawn=drawn_result(run, split),
         why={"frontier": "there is no model whose thresholds could be moved"},
