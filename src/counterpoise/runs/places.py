@@ -62,7 +62,8 @@ def check_header(path: Path, named: Mapping[str, Sequence[str]], delimiter: str 
         return
     try:
         with path.open(encoding=encoding or "utf-8-sig", newline="") as stream:
-            header = next(csv.reader([stream.readline(_LONGEST_HEADER)], delimiter=delimiter or ","), [])
+            line = stream.readline(_LONGEST_HEADER)
+            header = next(csv.reader([line], delimiter=delimiter or ","), []) if line.count('"') % 2 == 0 else []
     except (OSError, ValueError, LookupError, TypeError, csv.Error):
         return
     for option, names in named.items():
