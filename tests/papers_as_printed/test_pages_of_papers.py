@@ -2,7 +2,7 @@
 
 import re
 from importlib import import_module
-from inspect import getdoc
+from inspect import getdoc, ismodule
 from pathlib import Path
 
 import pytest
@@ -70,7 +70,7 @@ def rows_of(paper):
 
 
 def resolve(name):
-    """Return what a dotted name stands for: a module, or what one holds."""
+    """Return what a dotted name stands for: a module, or what can be imported from one."""
     parts = name.split(".")
     for count in range(len(parts), 0, -1):
         try:
@@ -81,6 +81,7 @@ def resolve(name):
             continue
         for part in parts[count:]:
             value = getattr(value, part)
+            assert not ismodule(value), f"{name} cannot be imported: the module is {value.__name__}"
         return value
     raise AssertionError(f"{name} is no module of ours")
 
