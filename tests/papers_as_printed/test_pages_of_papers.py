@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import counterpoise as cp
+from papers.__main__ import STUDIES
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "papers"
@@ -134,3 +135,11 @@ def test_each_estimator_names_its_algorithm_and_has_the_papers_settings(name):
 
 def test_the_readme_leads_to_the_pages():
     assert "docs/papers/index.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("paper", ITEMS)
+def test_the_page_names_the_command_that_reproduces_the_paper(paper):
+    """Its study exists, and so do the data sets of the smaller run."""
+    ((name, datasets),) = re.findall(r"`make reproduce PAPER=(\S+) ARGS='--seeds \d --datasets (\S+)'`", text_of(paper))
+    assert f"`make reproduce PAPER={name}`" in text_of(paper)
+    assert datasets in STUDIES[name].datasets
