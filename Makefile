@@ -16,8 +16,7 @@ help:
 	@echo "make size        code lines, functions, the wheel and what four fits walk, beside what is asked of them"
 	@echo "make docs        build the documentation site into build/docs, with warnings as errors"
 	@echo "make bench       quick benchmarks against peers; make bench-full: all sizes in 25 minutes, and docs/results/benchmarks.md"
-	@echo "make reproduce PAPER=vadaboost  a paper's experiments on real data; ARGS='--seeds 2' and the like go with it"
-	@echo "make reproduce PAPER=comparison  ours against every peer, four hours (ARGS=--quick: ten minutes)"
+	@echo "make reproduce PAPER=vadaboost  an experiment on real data (papers/README.md); ARGS=--quick takes about a minute"
 	@echo "make wheel-test  build the wheel and run the tests against it"
 	@echo "make lock        renew the versions that CI tests"
 	@echo "make test-lowest  run the tests with the oldest versions that pyproject.toml allows"
@@ -115,7 +114,7 @@ bench-full: .venv/installed-bench
 	-$(BIN)/python $(PIP) --quiet ecos "cvxpy>=1.5"
 	touch $@
 
-reproduce: .venv/installed $(if $(filter comparison,$(PAPER)),.venv/installed-peers)
+reproduce: .venv/installed $(if $(filter comparison margins ratios proof watching,$(PAPER)),.venv/installed-peers)
 	$(BIN)/python -m papers $(PAPER) $(ARGS)
 
 # What packaging can break: files, entry points, imports. All else is the same source, tested before.

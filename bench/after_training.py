@@ -2,7 +2,7 @@
 
 Usage: COUNTERPOISE_DATA=... python bench/after_training.py [TRIES]
 
-Prints rows of docs/results/after_training/README.md. Rows of Adult (``adult.parquet`` in that folder), of which 26,360
+Prints rows of docs/results/benchmarks.md. Rows of Adult (``adult.parquet`` in that folder), of which 26,360
 make the run and 6,590 are predicted. Processor seconds are told beside those of the clock; starting up is a process
 that imports what every command needs.
 """

@@ -5,7 +5,7 @@
     python bench/explorer.py clients [--seconds 60]
     python bench/explorer.py schema                      needs schemathesis
 
-The first three write to docs/results/explorer. Latency is measured in the page, from the first input that an answer
+The first three write to docs/results/tables. Latency is measured in the page, from the first input that an answer
 reflects to the frame in which it is drawn. Every answer that the fifty pages get is compared with the library's own.
 """
 
@@ -37,7 +37,7 @@ from counterpoise.explorer import Session, session_of_model
 from counterpoise.explorer.conversation import Conversation
 from counterpoise.explorer.server import Serving
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results" / "explorer"
+RESULTS = Path(__file__).parents[1] / "docs" / "results" / "tables"
 GOALS = [
     "positive_rate(train, sex=Female) >= 0.8 * positive_rate(train, sex=Male)",
     "recall(train) >= 0.6",
@@ -181,7 +181,7 @@ def latency(n_rows: int) -> None:
             }
         )
         print(rows[-1], flush=True)
-    _write("latency.csv", rows)
+    _write("explorer_latency.csv", rows)
 
 
 def margins(n_rows: int) -> None:
@@ -238,7 +238,7 @@ def margins(n_rows: int) -> None:
     ]
     for row in rows:
         print(row, flush=True)
-    _write("margins.csv", rows)
+    _write("explorer_margins.csv", rows)
 
 
 def grid() -> list[dict[str, Any]]:
@@ -280,7 +280,7 @@ def clients(seconds: float) -> None:
         "memory at the end, MB": round(memory[-1]),
     }
     print(row)
-    _write("clients.csv", [row])
+    _write("explorer_clients.csv", [row])
 
 
 def _library(session: Session, setting: dict[str, Any]) -> float:

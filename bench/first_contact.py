@@ -3,7 +3,7 @@
 Each row of ``ROWS`` runs in processes of its own: cold, with an empty cache of compiled kernels, then warm, with what
 the cold run left. ``Code`` is timed from after the import of numpy and scikit-learn; a ``Command`` as a whole, with the
 longest time that it printed nothing for. "Before" is the commit BEFORE, checked out beside. A row that is measured
-again replaces its older numbers, and the page is written from all that are there.
+again replaces its older numbers in ``docs/results/tables/first_contact.csv``.
 
 Usage: python bench/first_contact.py [--only TEXT] [--skip-before] [--repeats N]
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-RESULTS = ROOT / "docs" / "results" / "first_contact"
+TABLE_FILE = ROOT / "docs" / "results" / "tables" / "first_contact.csv"
 BEFORE = "f67ddb9"
 VERSIONS, STATES = ("before", "after"), ("cold", "warm")
 
@@ -180,54 +180,6 @@ def write(times: Times, path: Path) -> None:
             writer.writerow([*key, *(f"{value:.2f}" for value in times[key])])
 
 
-def page(times: Times) -> str:
-    """Return the page of results."""
-    lines = [
-        "# First contact: how long a newcomer waits",
-        "",
-        "Seconds on the clock, in parentheses seconds of the processor. *Cold* is with nothing compiled yet, *warm*",
-        "with what the cold run left on disk. Classes and fits are timed above the import of numpy and scikit-learn in",
-        "the same process, commands as a whole; *silent* is the longest time for which a command printed nothing when",
-        f"cold. Before is commit {BEFORE}. `python bench/first_contact.py` measures again, `--only TEXT` some rows.",
-        "",
-        (
-            "Targets are for two idle cores. The load average while these were taken was at most "
-            f"{_load(times, 'before')} before and {_load(times, 'after')} after."
-        ),
-        *_missed(times),
-        "",
-        "| what | target | before, cold | before, warm | after, cold | after, warm | silent before | silent after |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in ROWS:
-        cells = [_cell(times.get((row.what, version, state))) for version in VERSIONS for state in STATES]
-        silent = [times.get((row.what, version, "cold")) for version in VERSIONS]
-        quiet = [f"{one.silence:.1f}" if one and isinstance(row.run, Command) else "" for one in silent]
-        lines.append("| " + " | ".join([row.what, row.target, *cells, *quiet]) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _missed(times: Times) -> list[str]:
-    """Return a sentence about the targets that are missed."""
-    missed = []
-    for row in ROWS:
-        cold, warm = (times.get((row.what, "after", state)) for state in STATES)
-        if row.target and cold and warm:
-            most = float(row.target.split()[3])
-            taken = cold.seconds - (warm.seconds if "above warm" in row.target else 0.0)
-            missed += [f"{row.what} ({taken:.1f} s)"] if round(taken, 1) > most else []
-    return [f"Missed: {'; '.join(missed)}." if missed else "All are met."]
-
-
-def _load(times: Times, version: str) -> str:
-    """Return the largest load average."""
-    return f"{max((one.load for key, one in times.items() if key[1] == version), default=0.0):.1f}"
-
-
-def _cell(found: Time | None) -> str:
-    return "" if found is None else f"{found.seconds:.1f} ({found.cpu:.1f})"
-
-
 def main() -> None:
     """Measure what was asked for, and write the table and the page."""
     parser = argparse.ArgumentParser(description="Cold and warm times of a newcomer's first steps.")
@@ -235,8 +187,7 @@ def main() -> None:
     parser.add_argument("--skip-before", action="store_true", help="measure this version alone")
     parser.add_argument("--repeats", type=int, default=1, help="runs of each, of which the fastest counts")
     options = parser.parse_args()
-    path = RESULTS / "times.csv"
-    times = read(path)
+    times = read(TABLE_FILE)
     for version in VERSIONS[options.skip_before :]:
         with source_of(version) as source:
             for row in (row for row in ROWS if options.only in row.what):
@@ -245,8 +196,7 @@ def main() -> None:
                     best = min(runs)._replace(load=os.getloadavg()[0])
                     times[row.what, version, state] = best
                     print(f"{version:7} {state}  {best.seconds:6.1f} s ({best.cpu:.1f})  {row.what}", flush=True)
-                write(times, path)
-                (RESULTS / "README.md").write_text(page(times), encoding="utf-8")
+                write(times, TABLE_FILE)
 
 
 def _cold_and_warm(run: Code | Command, source: Path) -> list[Time]:

@@ -17,7 +17,7 @@ from typing import Any
 # Before a library starts its threads: one that spins while it waits would count other work on the machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from papers.markdown import markdown_table
+from papers.experiments import filled
 
 PACKAGES = ("counterpoise", "numpy", "numba", "highspy", "daqp", "scikit-learn", "lightgbm", "fairlearn", "torch")
 
@@ -175,36 +175,10 @@ def write_table(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def write_page(rows: list[dict[str, Any]], page: Path, summary: str, notes: list[str]) -> None:
-    """Write the rows of a run as a Markdown table, below a summary and what is missing."""
+    """Put what was measured between its marks in the page of results."""
     machines = sorted({f"{row['machine'].rpartition(', ')[0]}: {row['versions']}" for row in rows})
-    lines = [[_text(row.get(name, "")) for name in _SHOWN] for row in rows]
-    parts = [
-        _HEAD,
-        *machines,
-        "## Asked and measured",
-        summary,
-        "## All rows",
-        *notes,
-        markdown_table(_PAGE_HEADS, lines),
-    ]
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-
-
-_SHOWN = (
-    *("benchmark", "size", "seconds", "floor_seconds", "peak_mib"),
-    *("peer", "peer_seconds", "ratio", "floor_means"),
-)
-_PAGE_HEADS = ["benchmark", "size", "seconds", "floor", "peak MiB", "peer", "its seconds", "ratio", "the floor counts"]
-_HEAD = """# Benchmarks
-
-Ours and the peer in one run, answers compared first; the ratio is the peer's seconds over ours. The floor is
-what the answer costs at the least (what it counts is said in the table's last column). Peaks are memory
-above the start.
-
-Made by `make bench-full` in one run on one machine; the rows are in `benchmarks.csv`. Seconds are of the processor, of
-all threads added up, so that other work on the machine hardly counts; threads of OpenMP that wait do not spin
-(`OMP_WAIT_POLICY=passive`). Ours, and a peer that takes less than ten seconds, are the shortest of three runs, of
-commands the shortest of five."""
+    blocks = {"machine": "\n\n".join(machines), "summary": summary, "notes": " ".join(notes) or "Nothing was left out."}
+    page.write_text(filled(page.read_text(encoding="utf-8"), "benchmarks", blocks), encoding="utf-8")
 
 
 def show(row: dict[str, Any]) -> str:

@@ -1,65 +1,76 @@
-"""Run a paper's experiments: ``python -m papers NAME``, as ``make reproduce PAPER=NAME`` does."""
+"""Run an experiment: ``python -m papers NAME``, as ``make reproduce PAPER=NAME`` does, and print what comes of it."""
 
 import argparse
 import sys
+import warnings
+from importlib import import_module
 from pathlib import Path
 
 from counterpoise.persist.locks import FolderInUse
 from counterpoise.runs import RunProgress
-from papers.boosted_cvar.page import STUDY as BOOSTED_CVAR
-from papers.comparison.page import STUDY as COMPARISON
-from papers.confidence.page import STUDY as CONFIDENCE
-from papers.dataset_constraints.page import STUDY as DATASET_CONSTRAINTS
-from papers.dro_boosting.page import STUDY as DRO_BOOSTING
-from papers.holding.page import STUDY as HOLDING
-from papers.inside_goals.page import STUDY as INSIDE_GOALS
-from papers.proof.page import STUDY as PROOF
-from papers.ratios.page import STUDY as RATIOS
-from papers.results import read_rows
-from papers.study import TABLE, Study
-from papers.vadaboost.page import STUDY as VADABOOST
-from papers.watching.page import STUDY as WATCHING
+from papers.experiments import Experiment
+from papers.tables import read_rows
 
-_ALL = (
-    BOOSTED_CVAR,
-    VADABOOST,
-    DRO_BOOSTING,
-    DATASET_CONSTRAINTS,
-    CONFIDENCE,
-    HOLDING,
-    PROOF,
-    RATIOS,
-    WATCHING,
-    INSIDE_GOALS,
-    COMPARISON,
-)
-STUDIES = {study.name: study for study in _ALL}
+MODULES = {  # of each experiment; its name is the key
+    "margins": "papers.promises.margins_page",
+    "proof": "papers.promises.proof",
+    "audits": "papers.promises.audits",
+    "watching": "papers.promises.watching",
+    "comparison": "papers.comparison.page",
+    "by-hand": "papers.comparison.by_hand",
+    "ratios": "papers.comparison.ratios",
+    "tails": "papers.tails.tails",
+    "defaults": "papers.tails.defaults",
+    "published": "papers.published",
+    "boosted-cvar": "papers.boosted_cvar.page",
+    "boosted-cvar-steps": "papers.boosted_cvar.steps",
+    "boosted-cvar-images": "papers.boosted_cvar.images_page",
+    "vadaboost": "papers.vadaboost.page",
+    "dro-boosting": "papers.dro_boosting.page",
+    "dataset-constraints": "papers.dataset_constraints.page",
+    "ramp-threshold": "papers.dataset_constraints.ramp_threshold",
+    "inside-goals": "papers.training.inside_goals",
+    "network-inside-goals": "papers.training.network",
+    "unseen-groups": "papers.training.unseen_groups",
+    "alternatives": "papers.training.alternatives",
+    "amounts": "papers.guides.amounts",
+    "deferral": "papers.guides.deferral",
+    "many-classes": "papers.guides.many_classes",
+}
+
+
+def experiment(name: str) -> Experiment:
+    """Return an experiment by its name."""
+    found: Experiment = import_module(MODULES[name]).EXPERIMENT
+    return found
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what the command line names, and print where its page is."""
+    """Run what the command line names, and print its blocks."""
     asked = _parser().parse_args(arguments)
-    study, name = STUDIES[asked.study], asked.study
-    for one in asked.datasets or ():
-        if one not in study.datasets:
-            sys.exit(f"--datasets must be among {', '.join(sorted(study.datasets))}; got {one!r}.")
-    n_seeds = asked.seeds
-    if asked.quick or asked.full:
-        study, n_seeds = _variant(study, quick=asked.quick, n_seeds=n_seeds)
-        name += "-quick" if asked.quick else ""
-    folder = asked.output or Path("results") / name
-    _check_table(folder)
+    chosen = experiment(asked.experiment)
+    for name in asked.datasets or ():
+        if name not in chosen.datasets:
+            sys.exit(f"--datasets must be among {', '.join(sorted(chosen.datasets))}; got {name!r}.")
+    folder = asked.output or Path("results") / ("quick" if asked.quick else "")
+    if asked.quick:
+        chosen = chosen.quick_form()
+    _check_table(chosen.table(folder))
+    warnings.simplefilter("ignore")  # of thousands of fits and of foreign packages; what they come to is in the table
     try:
-        table = study.run(folder, n_seeds=n_seeds, datasets=asked.datasets, n_jobs=asked.jobs, tell=_tell)
+        if not asked.page:
+            chosen.run(folder, n_seeds=asked.seeds, datasets=asked.datasets, n_jobs=asked.jobs, tell=_tell)
+        blocks = chosen.write(folder)
     except FolderInUse as error:
         sys.exit(f"Another process ({error.holder}) writes to {folder}: wait for its end, or name another --output.")
-    print(f"page: {study.write(table)}")
+    for title, text in blocks.items():
+        print(f"{chosen.name}: {title}\n\n{text}\n")
+    print(f"table: {chosen.table(folder)}")
     return 0
 
 
-def _check_table(folder: Path) -> None:
+def _check_table(table: Path) -> None:
     """End in a sentence where the table of a stopped run cannot be read."""
-    table = folder / TABLE
     try:
         if table.exists():
             read_rows(table)
@@ -67,35 +78,26 @@ def _check_table(folder: Path) -> None:
         sys.exit(f"{error}")
 
 
-def _variant(study: Study, *, quick: bool, n_seeds: int | None) -> tuple[Study, int | None]:
-    """Return the quick form of a study, or its largest number of repeats."""
-    if quick and study.quick is not None:
-        return study.quick, n_seeds
-    if not quick and study.full_seeds is not None:
-        return study, n_seeds or study.full_seeds
-    sys.exit(f"--{'quick' if quick else 'full'} is not of {study.name}: set --seeds and --datasets instead.")
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m papers",
-        description="Run a paper's experiments on real data: our figures beside the published ones. A run that was "
-        "stopped goes on where it was.",
-        epilog="; ".join(f"{name}: {study.about}" for name, study in STUDIES.items()) + ".",
+        description="Run an experiment on real data. A run that was stopped goes on where it was.",
+        epilog="papers/README.md says what each of them measures.",
     )
-    parser.add_argument("study", type=_name, choices=STUDIES, help="which experiments")
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="minutes instead of hours, into results/PAPER-quick")
-    size.add_argument("--full", action="store_true", help="more repeats, beyond those of a plain run")
-    parser.add_argument("--seeds", type=_count, help="repeats with other splits; default: as many as the paper has")
+    parser.add_argument("experiment", type=_name, choices=MODULES, help="which one")
+    parser.add_argument("--quick", action="store_true", help="a reduced form, of about a minute, into results/quick")
+    parser.add_argument("--seeds", type=_count, help="repeats with other splits; default: those of the stored table")
     parser.add_argument("--datasets", nargs="+", help="only these data sets; default: all that the experiment has")
-    parser.add_argument("--jobs", type=_jobs, help="processes, -1 for one a processor")
-    parser.add_argument("--output", "-o", type=Path, help="folder for table, figures and page; default: results/PAPER")
+    parser.add_argument("--jobs", type=_jobs, default=1, help="processes, -1 for one a processor")
+    parser.add_argument("--page", action="store_true", help="measure nothing: blocks and figures of the table there")
+    parser.add_argument(
+        "--output", "-o", type=Path, help="folder of table and figures; docs/results adds to the stored ones"
+    )
     return parser
 
 
 def _name(text: str) -> str:
-    return text.replace("_", "-")  # as the folders are written
+    return text.replace("_", "-")
 
 
 def _count(text: str) -> int:

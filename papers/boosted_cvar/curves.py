@@ -9,7 +9,7 @@ from counterpoise.metrics import cvar_curve, cvar_loss
 from counterpoise.solvers import cvar_path, minimize_cvar
 from papers.arrays import ByteArray, FloatArray
 
-EXPERIMENT = "boosted-cvar"
+NAME = "boosted-cvar"
 ALPHAS = np.linspace(0.01, 0.5, 50)
 ERROR_ALPHAS = ALPHAS[4::5]  # the average loss hardly depends on alpha
 LP_ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.5)  # of Regularized LPBoost, a training each

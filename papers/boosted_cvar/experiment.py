@@ -24,8 +24,8 @@ from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import find_positive
 from counterpoise.rules.pool import Pool, failures
 from papers.arrays import AnyArray
-from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, EXPERIMENT, LP_ALPHAS, Losses, against_rounds, curves
-from papers.results import ResultRow
+from papers.boosted_cvar.curves import BETA, ERROR_ALPHAS, ETA, LP_ALPHAS, NAME, Losses, against_rounds, curves
+from papers.tables import ResultRow
 
 NETWORK = "network"
 
@@ -110,7 +110,7 @@ def run_once(protocol: Protocol, data: Any, seed: int) -> Iterator[ResultRow]:
     def row(method: str, alpha: float | None, quantity: str, value: float, extra: str = "") -> ResultRow:
         settings = " ".join(filter(None, [protocol.settings, extra]))
         return ResultRow(
-            EXPERIMENT,
+            NAME,
             protocol.dataset,
             protocol.learner,
             method,

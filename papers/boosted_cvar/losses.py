@@ -1,28 +1,17 @@
 """Results of ``networks`` as functions of its kept losses, made on any machine."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from counterpoise.metrics import cvar_loss
 from counterpoise.solvers import minimize_cvar
-from papers.boosted_cvar.curves import ERROR_ALPHAS, EXPERIMENT, Losses, against_rounds, curves
+from papers.boosted_cvar.curves import ERROR_ALPHAS, NAME, Losses, against_rounds, curves
 from papers.kept_losses import KeptLosses
-from papers.results import ResultRow, append_rows
+from papers.tables import ResultRow
 
+MODELS = "models"
 WARM_UP, TRAINING, WEIGHING = "warm-up seconds", "training seconds a model", "weighing seconds a model"
-
-
-def write_results(output: Path) -> Path | None:
-    """Write ``networks.parquet`` anew from the kept losses in the folder, and return its path, or None without any."""
-    kept = [KeptLosses.read(path) for path in sorted(output.glob("losses_*.npz"))]
-    table = output / "networks.parquet"
-    table.unlink(missing_ok=True)
-    if not kept:
-        return None
-    append_rows(table, [row for one in kept for row in result_rows(one)])
-    return table
 
 
 def result_rows(kept: KeptLosses) -> Iterator[ResultRow]:
@@ -36,9 +25,10 @@ def result_rows(kept: KeptLosses) -> Iterator[ResultRow]:
 
     def row(method: str, alpha: float | None, quantity: str, value: float, extra: str = "") -> ResultRow:
         text = f"{settings}{extra}"
-        names = (EXPERIMENT, about["dataset"], about["learner"], method, about["seed"])
+        names = (NAME, about["dataset"], about["learner"], method, about["seed"])
         return ResultRow(*names, alpha, quantity, "test", float(value), text)
 
+    yield row(trained, about["alpha"], MODELS, kept.n_rounds)
     for quantity, seconds in mean_seconds(kept).items():
         at_once = f" at_once={max(one.n_at_once for one in kept.took)}"
         yield row(trained, about["alpha"], quantity, seconds, at_once)

@@ -1,7 +1,8 @@
 """Boosted CVaR Classification (Zhai et al., NeurIPS 2021), Appendix B: networks boosted on CIFAR-10 and CIFAR-100.
 
 The boosting needs a GPU and hours, all the rest seconds. So this module only boosts, and keeps the zero-one losses of
-every round on training, validation and test rows; ``losses`` makes results of them on any machine::
+every round on training, validation and test rows. ``python -m papers boosted-cvar-images`` makes results of those in
+``docs/results/losses`` on any machine::
 
     python -m papers.boosted_cvar.networks --data DATA --state STATE --output OUTPUT --minutes 9 --seed 0 1 2 3 4
 
@@ -15,19 +16,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from counterpoise.datasets import DataNotAvailable
 from counterpoise.datasets.folders import data_folders
-from counterpoise.runs import ProgressCallback, RunProgress
-from papers.boosted_cvar.curves import LP_ALPHAS
 from papers.boosted_cvar.image_runs import ADALPBOOST, LPBOOST, Boosting, Images, Limit, Run, Say, split_images
 from papers.boosted_cvar.images import load_images
-from papers.boosted_cvar.losses import write_results
-from papers.boosted_cvar.plans import PLANS, Plan
+from papers.boosted_cvar.plans import PLANS
 from papers.kept_losses import KeptLosses
 
 _LP_ALPHA = 0.1  # where both methods are run
@@ -55,52 +51,6 @@ def run_all(runs: Sequence[Run], where: Where, limit: Limit, say: Say) -> list[K
 
 def _say_of(name: str, say: Say, line: str) -> None:
     say(f"{name}: {line}")
-
-
-def reproduce(
-    output: Path, datasets: Sequence[str], *, n_seeds: int = 1, tell: ProgressCallback = lambda _progress: None
-) -> Path | None:
-    """Boost those data sets whose images are there, on CUDA, and return the table of all kept losses in ``output``.
-
-    Returns
-    -------
-    Path or None
-        None where there are no kept losses.
-    """
-    if datasets and _has_cuda():
-        for plan in PLANS.values():
-            if plan.dataset in datasets:
-                _boost_plan(plan, n_seeds, output, tell)
-    return write_results(output)
-
-
-def _has_cuda() -> bool:
-    if find_spec("torch") is None:
-        return False
-    import torch  # noqa: PLC0415 - optional, and heavy
-
-    return bool(torch.cuda.is_available())
-
-
-def _boost_plan(plan: Plan, n_seeds: int, output: Path, tell: ProgressCallback) -> None:
-    """Boost with Hedge on all seeds, then with LPBoost at all alphas; do nothing where the images are not there."""
-    try:
-        images = _cut_images(None)
-        images(plan.dataset, 0)
-    except DataNotAvailable:
-        return
-    where = Where(images, output / "state", output)
-    runs = [Run(plan, seed=seed) for seed in range(n_seeds)] + [Run(plan, LPBOOST, alpha) for alpha in LP_ALPHAS]
-    started = time.monotonic()
-    done, total = 0, len(runs) * plan.n_rounds
-
-    def say(line: str) -> None:
-        nonlocal done
-        done += ": round " in line
-        elapsed = time.monotonic() - started
-        tell(RunProgress(done, total, line, elapsed, elapsed / max(done, 1) * (total - done)))
-
-    run_all(runs, where, Limit(plan.n_rounds), say)
 
 
 def _cut_images(folder: Path | None) -> Callable[[str, int], Images]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from papers.boosted_cvar.curves import METHODS
 from papers.markdown import markdown_table
-from papers.results import ResultRow
+from papers.tables import ResultRow
 
 _SMALL_ALPHA = 0.1 + 1e-9
 _FAR, _NEAR = 0.1, 0.02  # of CVaR: how far below ERM is far, and how near is near

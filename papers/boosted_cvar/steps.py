@@ -1,14 +1,10 @@
 """The remark below Algorithm 2 of Zhai et al. (2021): a constant step of the weights does better than AdaBoost's own.
 
-``python -m papers.boosted_cvar.steps [OUTPUT]`` boosts the tables of ``experiment`` with both, and makes ``steps.csv``,
-of which the page has a section. A run that was stopped goes on where it was.
+The tables of ``experiment`` are boosted with both.
 """
 
-import sys
 import warnings
-from collections.abc import Iterator
-from itertools import product
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +17,9 @@ from counterpoise.datasets import load_dataset
 from counterpoise.metrics import cvar_loss
 from counterpoise.rules.goal_rows import find_positive
 from counterpoise.rules.pool import Pool, failures
-from counterpoise.runs import ProgressCallback
 from counterpoise.solvers import minimize_cvar
 from papers.arrays import FloatArray
-from papers.boosted_cvar.curves import ETA, EXPERIMENT, Losses
+from papers.boosted_cvar.curves import ETA, NAME, Losses
 from papers.boosted_cvar.experiment import (
     PROTOCOLS,
     Protocol,
@@ -34,9 +29,9 @@ from papers.boosted_cvar.experiment import (
     protocol_of,
     split_parts,
 )
+from papers.experiments import Blocks, Experiment, values, with_error
 from papers.markdown import markdown_table
-from papers.results import ResultRow, ResultsTable
-from papers.study import measure_left, run_alone
+from papers.tables import ResultRow, ResultsTable
 
 CONSTANT, ADAPTIVE = f"eta = {ETA:g}", "AdaBoost's step"
 STEPS: dict[str, Rule] = {CONSTANT: hedge(ETA), ADAPTIVE: adaptive_hedge()}
@@ -85,50 +80,32 @@ def _rows(protocol: Protocol, seed: int, step: str, losses: Losses) -> Iterator[
         for name, mixture in zip(MIXTURES, mixtures, strict=True):
             value = cvar_loss(losses.judged_on, alpha, mixture=mixture)
             yield ResultRow(
-                EXPERIMENT, protocol.dataset, protocol.learner, f"{name}, {step}", seed, alpha,
+                NAME, protocol.dataset, protocol.learner, f"{name}, {step}", seed, alpha,
                 "cvar", "test", float(value), f"T={n_models}",
             )  # fmt: skip
 
 
-def section(rows: ResultsTable) -> str:
-    """Return what both steps reach, and the difference of seed and seed."""
-    pairs = sorted({(row.dataset, row.learner) for row in rows})
-    lines = []
-    for (dataset, learner), mixture, alpha in product(pairs, MIXTURES, SHOWN):
-        here = rows.where(dataset=dataset, learner=learner, alpha=alpha)
-        constant, adaptive = _both(here, mixture)
-        behind, error = difference(here, mixture)
-        cells = [f"{constant.mean():.3f}", f"{adaptive.mean():.3f}", f"{behind:+.3f} ± {error:.3f}"]
-        lines.append([dataset, learner, mixture, f"{alpha:g}", *cells])
-    heads = ["data set", "learner", "mixture", "alpha", *STEPS, "difference"]
-    return f"{_ABOUT}\n\n{markdown_table(heads, lines, n_words=3)}"
+def gains(rows: ResultsTable, alpha: float, mixture: str = MIXTURES[0]) -> dict[tuple[str, str], FloatArray]:
+    """Return for each data set and learner how much higher the CVaR is with AdaBoost's step, seed by seed."""
+    known = values((row for row in rows if row.alpha == alpha), "dataset", "learner", "method")
+    pairs = dict.fromkeys(key[:2] for key in known)
+    return {pair: known[*pair, f"{mixture}, {ADAPTIVE}"] - known[*pair, f"{mixture}, {CONSTANT}"] for pair in pairs}
 
 
-def difference(rows: ResultsTable, mixture: str = MIXTURES[0]) -> tuple[float, float]:
-    """Return how much higher the CVaR is with AdaBoost's step, seed by seed, and the standard error of that."""
-    constant, adaptive = _both(rows, mixture)
-    return float((adaptive - constant).mean()), float((adaptive - constant).std(ddof=1) / np.sqrt(constant.size))
+def blocks(rows: ResultsTable) -> Blocks:
+    """Return the differences at some alphas."""
+    by_alpha = {alpha: gains(rows, alpha) for alpha in SHOWN}
+    lines = [[*pair, *(with_error(by_alpha[alpha][pair], sign="+") for alpha in SHOWN)] for pair in by_alpha[SHOWN[0]]]
+    return {"table": markdown_table(["set", "learner", *(f"alpha {alpha:g}" for alpha in SHOWN)], lines, n_words=2)}
 
 
-def _both(rows: ResultsTable, mixture: str) -> list[FloatArray]:
-    values = [{row.seed: row.value for row in rows.where(method=f"{mixture}, {step}")} for step in STEPS]
-    seeds = sorted(values[0].keys() & values[1].keys())
-    return [np.array([one[seed] for seed in seeds]) for one in values]
+def wanted(datasets: Sequence[str], n_seeds: int) -> list[Repeat]:
+    """Return the repeats."""
+    return [
+        Repeat(one.dataset, one.learner, seed) for one in CHOSEN if one.dataset in datasets for seed in range(n_seeds)
+    ]
 
 
-_ABOUT = """## A constant step against AdaBoost's own
-
-The paper finds that weights grow better by a constant step than by AdaBoost's, `log((1 - error) / error)` of each
-round's model, which vanishes where a model is hardly better than chance on its weights. Test CVaR of the best mixture
-and of the plain average by either, means over seeds; differences are AdaBoost's step less the constant one, seed by
-seed, with their standard error. Made by `python -m papers.boosted_cvar.steps`; every number is in `steps.csv`."""
-
-
-def reproduce(output: Path, *, n_seeds: int = 5, tell: ProgressCallback = lambda _progress: None) -> Path:
-    """Run what ``steps.csv`` in the folder does not hold yet, and return its path."""
-    wanted = [Repeat(one.dataset, one.learner, seed) for one in CHOSEN for seed in range(n_seeds)]
-    return measure_left(wanted, measure, output / "steps.csv", tell=tell)
-
-
-if __name__ == "__main__":
-    sys.exit(run_alone(reproduce, "boosted_cvar", sys.argv[1:]))
+EXPERIMENT = Experiment(
+    "boosted-cvar-steps", "a constant step beside AdaBoost's", wanted, measure, blocks, ("compas", "adult"), 5
+)

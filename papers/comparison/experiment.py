@@ -18,12 +18,12 @@ from papers.comparison.methods import OURS, Ask, Method
 from papers.comparison.peers import PEERS, quietly
 from papers.comparison.questions import GOALS, TAIL, Question, tail_of
 from papers.comparison.rows import SOURCES, Case, Sizes, case_of
-from papers.results import ResultRow
+from papers.tables import ResultRow
 
-EXPERIMENT = "comparison"
+NAME = "comparison"
 DATASETS = tuple(SOURCES)
 SIZES, QUICK_SIZES = Sizes(2_000, 4_000, 10_000), Sizes(500, 2_000, 4_000)
-N_SEEDS, FULL_SEEDS, QUICK_SEEDS = 10, 20, 2
+N_SEEDS = 10
 METHODS = {method.name: method for method in (*OURS, *PEERS)}
 VALUE, COST, SECONDS, FAILED, MISSING = "value", "cost", "seconds", "failed", "missing"
 REACHED = "reached"  # whether the confidence that was asked for is
@@ -112,7 +112,7 @@ def _row(
 ) -> ResultRow:
     settings = message if bound is None else f"bound={bound:g} {message}".strip()
     where = part.dataset, question, part.method, part.seed, alpha, quantity, "test"
-    return ResultRow(EXPERIMENT, *where, round(value, _DIGITS), settings)
+    return ResultRow(NAME, *where, round(value, _DIGITS), settings)
 
 
 def _goals(case: Case, method: Method, prepare: Callable[[Case], Ask], row: Row) -> Iterator[ResultRow]:

@@ -56,7 +56,6 @@ class Method(NamedTuple):
 
 
 OURS_NAME, SURE = "GoalClassifier", "GoalClassifier as it comes"
-TRAINED = "GoalClassifier, trained in folds"  # of the earlier run, where choosers had scores of 60 % of the rows
 
 
 def _columns(rows: Rows) -> dict[str, AnyArray]:

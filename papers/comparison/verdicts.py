@@ -1,26 +1,25 @@
-"""Who is better, by set, question and peer: costs at equal values on test rows, paired by split."""
+"""Whether ours and a peer are equivalent, by set and question: costs at equal values on test rows, paired by split."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
 from papers.arrays import FloatArray
-from papers.comparison.experiment import COST, METHODS, SIZES, VALUE
-from papers.comparison.methods import OURS_NAME, SURE, TRAINED, Method
+from papers.comparison.experiment import COST, SIZES, VALUE
+from papers.comparison.methods import OURS_NAME, SURE, Method
 from papers.comparison.peers import PEERS
 from papers.comparison.questions import GOALS, TAIL
 from papers.comparison.rows import SOURCES, Sizes
 from papers.frontier import Frontier, interval
-from papers.results import ResultsTable
+from papers.tables import ResultsTable
 
 QUESTIONS = (*GOALS, TAIL)
-LEVEL = 0.05  # two-sided: about two standard errors
 FEWEST = 5  # splits that decide anything: two that are alike by chance look sure
 EVERY = "every question"  # of a peer that takes no bound
 _ALIKE = 9  # digits of points of cost
-WIN, TIE, LOSS = "win", "tie", "loss"
+EQUIVALENT, AHEAD, BEHIND, UNDECIDED = WORDS = "equivalent", "ours less", "ours more", "undecided"
+WIDTH = 1.0  # points of cost: intervals inside are equivalent
 Point = tuple[float | None, str]  # the tail fraction and the bound, as the table has them
 Line = dict[int, FloatArray]  # by split, of shape (2, n_bounds): values and costs
 
@@ -94,20 +93,23 @@ class Verdict(NamedTuple):
     high: float
     n_splits: int
     n_apart: int  # bounds at which values cannot be made equal and neither is better in both: left out
-    chance: float  # that a difference so far from 0 comes by chance; after Holm's correction among those of the peer
-    word: str = TIE
+
+    @property
+    def word(self) -> str:
+        """Return what the interval says: both tests of an equivalence test at 2.5 % are one 95 % interval."""
+        if self.n_splits < FEWEST:
+            return UNDECIDED
+        if max(-self.low, self.high) <= WIDTH:
+            return EQUIVALENT
+        return AHEAD if self.high < 0 else BEHIND if self.low > 0 else UNDECIDED
 
 
 def verdicts(measured: Measured, sizes: Sizes = SIZES) -> list[Verdict]:
     """Return all pairs of a set and a question for every peer; ``sizes`` are those of the splits."""
-    found: list[Verdict] = []
-    for peer in PEERS:
-        raw = list(_raw(measured, peer, sizes))
-        found += map(_decided, raw, holm([one.chance for one in raw]))
-    return found
+    return [verdict for peer in PEERS for verdict in _of_peer(measured, peer, sizes)]
 
 
-def _raw(measured: Measured, peer: Method, sizes: Sizes) -> Iterator[Verdict]:
+def _of_peer(measured: Measured, peer: Method, sizes: Sizes) -> Iterator[Verdict]:
     for dataset in measured.datasets:
         asked = [name for name in QUESTIONS if measured.points(dataset, name, peer.name)]
         if peer.bounded:
@@ -117,14 +119,13 @@ def _raw(measured: Measured, peer: Method, sizes: Sizes) -> Iterator[Verdict]:
 
 
 def _verdict(measured: Measured, dataset: str, questions: Sequence[str], method: Method, sizes: Sizes) -> Verdict:
-    peer, ours = method.name, OURS_NAME
-    if not method.on_scores and measured.has(TRAINED):
-        ours = TRAINED
     by_split: dict[int, list[float]] = {}
     n_apart = 0
-    points = [(question, *one) for question in questions for one in measured.points(dataset, question, peer).items()]
+    points = [
+        (question, *one) for question in questions for one in measured.points(dataset, question, method.name).items()
+    ]
     for question, (alpha, _), splits in points:
-        line = measured.line(dataset, question, ours, alpha)
+        line = measured.line(dataset, question, OURS_NAME, alpha)
         both = sorted(set(splits) & set(line))
         if not both:
             continue
@@ -138,58 +139,12 @@ def _verdict(measured: Measured, dataset: str, questions: Sequence[str], method:
     differences = 100 * np.array([np.mean(one) for one in by_split.values()])
     question = questions[0] if len(questions) == 1 else EVERY
     if not differences.size:
-        return Verdict(dataset, question, peer, np.nan, np.nan, np.nan, 0, n_apart, 1.0)
+        return Verdict(dataset, question, method.name, np.nan, np.nan, np.nan, 0, n_apart)
     overlap = SOURCES[dataset].overlap(sizes) if dataset in SOURCES else 0.0  # else rows were drawn anew
-    low, mean, high = interval(differences, overlap)
-    return Verdict(dataset, question, peer, low, mean, high, differences.size, n_apart, chance(differences, overlap))
-
-
-def chance(differences: FloatArray, overlap: float = 0.0) -> float:
-    """Return the two-sided p-value of Student's t that the mean is 0; few splits prove nothing.
-
-    ``overlap`` is that of the splits: see ``Source``.
-    """
-    if differences.size < FEWEST:
-        return 1.0
-    error = float(differences.std(ddof=1)) * np.sqrt(1 / differences.size + overlap)
-    if error == 0:
-        return float(differences.mean() == 0)
-    return float(2 * student.sf(abs(differences.mean()) / error, differences.size - 1))
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """Return p-values that hold for all comparisons together (Holm 1979).
-
-    Examples
-    --------
-    >>> from papers.comparison.verdicts import holm
-    >>> holm([0.04, 0.01, 0.5])
-    [0.08, 0.03, 0.5]
-    """
-    adjusted, most = [0.0] * len(chances), 0.0
-    for place, at in enumerate(np.argsort(chances)):
-        most = max(most, min(1.0, (len(chances) - place) * chances[at]))
-        adjusted[at] = most
-    return adjusted
-
-
-def _decided(raw: Verdict, adjusted: float) -> Verdict:
-    word = TIE if adjusted >= LEVEL else WIN if raw.mean < 0 else LOSS
-    return raw._replace(chance=adjusted, word=word)
-
-
-def counts(found: Iterable[Verdict]) -> dict[str, dict[str, int]]:
-    """Return wins, ties and losses of ours by peer.
-
-    What has no number is not counted, and what a peer decides alike for two questions of a set is counted once.
-    """
-    table = {name: dict.fromkeys((WIN, TIE, LOSS), 0) for name in METHODS if not METHODS[name].is_ours}
-    for one in counted(found):
-        table[one.peer][one.word] += 1
-    return table
+    return Verdict(dataset, question, method.name, *interval(differences, overlap), differences.size, n_apart)
 
 
 def counted(found: Iterable[Verdict]) -> list[Verdict]:
-    """Return the verdicts that are counted."""
+    """Return the verdicts that have a number; what a peer decides alike for two questions of a set is one."""
     different = {(one.dataset, one.peer, round(one.mean, _ALIKE), round(one.high, _ALIKE)): one for one in found}
     return [one for one in different.values() if one.n_splits]

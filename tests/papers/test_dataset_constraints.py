@@ -13,10 +13,7 @@ from counterpoise.datasets import TableData
 from counterpoise.goals import Table, parse_goal
 from papers.dataset_constraints import baselines, beside_sdca, experiment, page, sdca
 from papers.dataset_constraints.baselines import mean_difference, plain_svm, shift_bias, zafar_ramp, zafar_svm
-from papers.dataset_constraints.experiment import Part
-from papers.dataset_constraints.zafar_forms import RAMP, measured, section
-from papers.results import ResultRow, ResultsTable, append_rows, read_rows
-from papers.study import measure_left
+from papers.tables import ResultRow, ResultsTable
 
 
 def people(n_rows=500):
@@ -65,34 +62,6 @@ def toys(monkeypatch):
     return loaded
 
 
-def without_fairlearn(name):
-    return None if name == "fairlearn" else object()
-
-
-@pytest.mark.slow
-def test_a_run_goes_on_where_it_was_and_writes_its_page(toys, tmp_path, monkeypatch):
-    monkeypatch.setattr(experiment, "find_spec", without_fairlearn)
-    told = []
-    with pytest.warns(UserWarning, match="fairlearn is not installed"):
-        table = page.STUDY.run(tmp_path, n_seeds=1, n_jobs=1, tell=told.append)
-    first = list(map(repr, read_rows(table)))
-    fairness = [f"fairness on a9a, {learner}, repeat 0" for learner in experiment.LINEARS]
-    assert [progress.part for progress in told] == [*fairness, "churn on acs-income, linear, repeat 0"]
-    with pytest.warns(UserWarning, match="fairlearn is not installed"):
-        page.STUDY.run(tmp_path, n_seeds=2, datasets=["a9a"], n_jobs=1)
-    assert list(map(repr, read_rows(table)))[: len(first)] == first
-    assert {row.seed for row in read_rows(table)} == {0, 1}
-    assert toys == [*["a9a"] * 3, "acs-income", *["a9a"] * 3]
-    written = page.STUDY.write(table).read_text(encoding="utf-8")
-    assert "| ours, thresholded | kappa=0.9 | " in written
-    assert "| regularization 1/n | regularization 0.001 | without a bias, regularization 1/n |" in written
-    assert "### linear without a bias, regularization 1/n" in written
-    assert "| SVM, bias shifted | regularization=0.001 | " in written
-    assert "fairlearn was not installed and is left out." in written
-    assert "Repeats: 2; " in written
-    assert all((tmp_path / name).stat().st_size > 5000 for name in ("fairness.png", "churn.png"))
-
-
 @pytest.mark.slow
 def test_goals_hold_in_expectation_on_training_rows(toys):
     for learner in (experiment.WEAK, experiment.NO_BIAS):
@@ -115,33 +84,6 @@ def test_goals_hold_in_expectation_on_training_rows(toys):
     shifted = [row.value for row in churned if (row.method, row.quantity) == (experiment.SHIFTED, "recall")]
     assert shifted[0] >= deployed - 1e-9  # on training rows, to which the bias was shifted
     assert toys == ["a9a", "a9a", "acs-income"]
-
-
-def test_splits_that_were_measured_before_learners_were_parts_are_not_measured_again(tmp_path):
-    known = [Part("a9a", learner, 0) for learner in (experiment.WEAK, experiment.STRONG, experiment.PEER)]
-    rows = [ResultRow("dataset-constraints", *part[:2], "SVM", 0, None, "error", "test", 0.5) for part in known]
-    append_rows(tmp_path / "results.parquet", rows)
-    asked = []
-    measure_left(
-        [*known, Part("a9a", experiment.NO_BIAS, 0)],
-        lambda part: asked.append(part) or [],
-        tmp_path / "results.parquet",
-    )
-    assert asked == [("a9a", experiment.NO_BIAS, 0)]
-
-
-@pytest.mark.slow
-def test_a_target_that_cannot_be_met_is_reported_with_the_nearest(toys, tmp_path, monkeypatch):
-    monkeypatch.setattr(experiment, "TARGETS", (0.001, 0.25))
-    rows = list(experiment.measure_churn(0))
-    nearest = [row for row in rows if row.method == experiment.NEAREST]
-    assert [row.settings for row in nearest] == ["target=0.001"]
-    assert 0.001 < nearest[0].value < 0.2
-    append_rows(tmp_path / "results.parquet", rows)
-    written = page.STUDY.write(tmp_path / "results.parquet").read_text(encoding="utf-8")
-    assert "no classifier inside the goals was found: target=0.001 in repeat 0 (nearest 0." in written
-    assert "Fairness" not in written
-    assert toys == ["acs-income"]
 
 
 def test_repeat_0_is_the_official_split_and_others_have_its_sizes():
@@ -269,19 +211,6 @@ def test_a_covariance_bound_must_be_above_zero():
         zafar_svm(data.X, data.y > 0, men, c=0.0, regularization=0.01)
 
 
-def test_both_forms_of_the_covariance_stand_side_by_side():
-    data = people()
-    parts = {"train": data, "test": data}
-    ramps = list(measured(parts, 0, (0.3,)))
-    assert {(row.method, row.quantity, row.split) for row in ramps} == {
-        (RAMP, quantity, split) for quantity in ("error", "ratio") for split in parts
-    }
-    every = [row._replace(settings=f"c={c:g}", value=0.25) for row in ramps for c in experiment.COVARIANCES]
-    hinges = [row._replace(method=experiment.ZAFAR, value=0.5) for row in every]
-    text = section(ResultsTable(tuple(every)), ResultsTable(tuple(hinges)))
-    assert "| 0.3 | 0.5000 | 0.2500 | 0.5000 | 0.2500 |" in text
-
-
 GOALS = (
     "recall >= 0.7",
     "positive_rate <= 0.4",
@@ -325,27 +254,25 @@ def test_the_reduction_of_fairlearn_answers_with_the_probabilities_of_its_mixtur
     assert ((found > 0.5) == (data.y > 0)).mean() > 0.6
 
 
-def test_errors_are_compared_at_equal_ratios():
-    def line(ratios, errors):
-        named = {"ratio": np.array(ratios), "error": np.array(errors)}
-        values = {(name, split): values for name, values in named.items() for split in ("train", "test")}
-        return page.Curve([f"kappa={ratio}" for ratio in ratios], values)
-
-    ours = line([0.8, 0.4, 0.6], [0.18, 0.14, 0.16])
-    said = page._ahead_of(line([0.3, 0.5, 0.7], [0.1, 0.16, 0.16]), ours)
-    assert "-1.00 to +1.00 on test rows" in said
-    assert page._ahead_of(line([0.1], [0.2]), ours) == "no ratio that both reach"
-
-
 def test_means_are_over_repeats_for_each_setting():
     rows = [
         ResultRow("dataset-constraints", "a9a", "linear", "SVM", seed, None, "error", "test", seed / 10, f"c={c}")
         for seed in (1, 2)
         for c in (3, 1)
     ]
-    found = page.curve(page.ResultsTable(tuple(rows)), "a9a", "SVM")
+    found = page.curve(ResultsTable(tuple(rows)), "a9a", "SVM")
     assert found.numbers.tolist() == [3, 1]
     assert found.of("error") == pytest.approx([0.15, 0.15])
+
+
+def test_errors_are_compared_at_equal_ratios():
+    def line(ratios, errors):
+        found = {("ratio", "test"): np.array(ratios), ("error", "test"): np.array(errors)}
+        return page.Curve([f"kappa={ratio}" for ratio in ratios], found)
+
+    ours = line([0.2, 0.6], [0.1, 0.2])
+    np.testing.assert_allclose(page.less(line([0.3, 0.5, 0.7], [0.1, 0.16, 0.16]), ours, "test"), [-2.5, -1.5])
+    assert page.less(line([0.1], [0.2]), ours, "test").size == 0
 
 
 @pytest.mark.parametrize("seed", range(4))

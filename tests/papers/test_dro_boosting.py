@@ -1,4 +1,4 @@
-"""The reproduction runs, can be resumed, and its page is made of its table."""
+"""The reproduction of DRO-Boosting: radius, regions, measures, coverage, and Table 1 in right standard errors."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from counterpoise.learners import HistogramTree
 from papers.dro_boosting import coverage as dro_coverage
 from papers.dro_boosting import experiment as dro_boosting
 from papers.dro_boosting import page as dro_boosting_page
-from papers.results import read_rows
+from papers.tables import ResultRow, ResultsTable
 
 BIRTHS = (36, 17, 48, 6, 303)  # New York, Illinois, Texas, California, Mexico
 
@@ -33,37 +33,6 @@ def toy_data(name):
     )
 
 
-@pytest.fixture
-def toy(monkeypatch):
-    seen = []
-    monkeypatch.setattr(dro_boosting, "_loaded", lambda name: seen.append(name) or toy_data(name))
-    monkeypatch.setattr(dro_boosting, "N_TRAIN", 300)
-    monkeypatch.setattr(dro_boosting, "SHIFT_ROWS", 100)
-    monkeypatch.setattr(dro_boosting, "coverage", lambda: dro_coverage.coverage(20, n_samples=100))
-    for module in (dro_boosting, dro_boosting_page):
-        monkeypatch.setattr(module, "RADII", (0.0, 0.007, 0.1))
-        monkeypatch.setattr(module, "ROUND_COUNTS", (1, 3))
-        monkeypatch.setattr(module, "ADABOOST_ROW", "path rounds=3")
-    return seen
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM names them itself
-def test_a_run_writes_its_table_and_page_and_goes_on_where_it_was(toy, tmp_path):
-    table = dro_boosting_page.STUDY.run(tmp_path, n_seeds=1)
-    first = read_rows(table).rows
-    dro_boosting_page.STUDY.run(tmp_path, n_seeds=2, datasets=["credit-default"])
-    both = read_rows(table).rows
-    assert both[: len(first)] == first
-    assert toy == ["credit-default", "acs-income", "credit-default"]
-    assert {row.quantity for row in both if row.dataset == "credit-default"} >= {"accuracy", "true positive rate"}
-    page = dro_boosting_page.STUDY.write(table).read_text(encoding="utf-8")
-    assert 'true positive rate (printed as "False Negative Rate")' in page
-    assert "Nearest to the published test accuracy, 0.819" in page
-    assert "| 0.1 | AdaBoost |" in page
-    assert all((tmp_path / name).stat().st_size > 5000 for name in ("path.png", "coverage.png"))
-
-
 @pytest.mark.parametrize("n_train", [500, 503, 999])
 def test_the_radius_that_the_page_names_is_that_of_a_default_fit(n_train):
     rng = np.random.default_rng(n_train)
@@ -75,12 +44,6 @@ def test_the_radius_that_the_page_names_is_that_of_a_default_fit(n_train):
     n_kept, radius = dro_boosting.default_radius(n_train)
     assert model.descents_[0].weights[0].size == n_kept
     assert model.radius_ == pytest.approx(radius)
-
-
-def test_the_page_names_the_radius_of_the_default_fit_and_that_of_the_paths():
-    said = dro_boosting_page._radius_of_the_default()
-    assert "radius 0.0067 for 3,000 rows" in said
-    assert "for the 2,400 others, 0.0084" in said
 
 
 def test_regions_of_birth():
@@ -100,3 +63,20 @@ def test_the_measures_are_named_rightly():
 def test_coverage_in_a_small_simulation():
     found = dro_coverage.coverage(200, n_samples=300, degrees=3)
     assert 0.83 < (found <= chi2.ppf(0.9, 3)).mean() < 0.97
+
+
+def test_printed_deviations_are_divided_by_the_root_of_the_splits():
+    rows = [
+        ResultRow(
+            "dro-boosting", "credit-default", "tree", method, seed, None, quantity, split, 0.8 + 0.01 * seed, settings
+        )
+        for method, settings in (("AdaBoost", dro_boosting.ADABOOST_ROW), ("DRO-Boosting", dro_boosting.DEFAULT))
+        for quantity in ("accuracy", "true positive rate", "true negative rate")
+        for split in ("train", "test")
+        for seed in range(5)
+    ]
+    first, *others = dro_boosting_page.printed(ResultsTable(tuple(rows)))
+    assert len(others) == 11
+    assert first.published_error == pytest.approx(0.001 / np.sqrt(20))
+    assert first.error == pytest.approx(np.std([0, 0.01, 0.02, 0.03, 0.04], ddof=1) / np.sqrt(5))
+    assert first.away == pytest.approx((0.82 - 0.948) / np.hypot(first.error, first.published_error))

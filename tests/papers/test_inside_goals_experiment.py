@@ -1,13 +1,12 @@
 """Frontiers of training inside goals: the experiment on rows that are drawn here, its page, how frontiers compare."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from counterpoise.datasets import TableData
 from papers.frontier import Frontier, compared, interval
-from papers.inside_goals import experiment, methods, page
+from papers.training import inside_goals as experiment
+from papers.training import methods
 
 pytest.importorskip("fairlearn", reason="a peer")
 
@@ -21,38 +20,6 @@ def people(n_rows=600):
     is_category = np.array([True, False, False, True])
     sex = {"sex": np.where(man, "Male", "Female")}
     return TableData("drawn", X, y, ["sex", "a", "b", "kind"], is_category, sex, None, "")
-
-
-@pytest.fixture
-def few_bounds(monkeypatch):
-    monkeypatch.setattr(methods, "BOUNDS", (0.02,))
-    monkeypatch.setattr(methods, "MORE_BOUNDS", (0.1,))
-    monkeypatch.setattr(page, "BOUNDS", (0.02,))
-    monkeypatch.setattr(page, "MORE_BOUNDS", (0.1,))
-
-
-@pytest.mark.usefixtures("few_bounds")
-def test_the_experiment_measures_every_method_and_its_page_compares_them(tmp_path):
-    parts = [experiment.Part("drawn", methods.LINEAR, question, 0) for question in (methods.PARITY, methods.WITH_CHURN)]
-    rows = {part: list(experiment.measure_on(people(), part)) for part in parts}
-    kept = {
-        (row.method, row.settings): row.value
-        for row in rows[parts[0]]
-        if row.quantity == experiment.KEPT and row.method == methods.INSIDE
-    }
-    assert all(kept[methods.INSIDE, f"bound={bound}"] <= bound + 1e-6 for bound in (0.02, 0.1))
-    assert {row.method for row in rows[parts[0]]} == {
-        methods.INSIDE,
-        methods.REDUCTION,
-        methods.CONSTRAINED,
-        methods.PLAIN,
-    }
-    assert methods.REDUCTION not in {row.method for row in rows[parts[1]]}  # it cannot state churn
-    study = replace(page.STUDY, parts=lambda *_: parts, measure=rows.get, n_jobs=1)
-    text = study.write(study.run(tmp_path)).read_text(encoding="utf-8")
-    assert "| drawn | demographic parity | inside goals |" in text
-    assert "| drawn | plain training |" in text
-    assert (tmp_path / "linear.png").exists()
 
 
 def test_the_group_is_not_among_the_features():
@@ -82,3 +49,15 @@ def test_frontiers_that_meet_nowhere_are_compared_at_their_nearest_ends():
     low, middle, high = interval(np.array([1.0, 2.0, 3.0]))
     assert middle == 2.0
     assert (low, high) == pytest.approx((2 - 4.302653 / np.sqrt(3), 2 + 4.302653 / np.sqrt(3)))
+
+
+def test_every_method_is_measured_and_compared_at_equal_violation(monkeypatch):
+    for module in (methods, experiment):
+        monkeypatch.setattr(module, "BOUNDS", (0.02,))
+    monkeypatch.setattr(methods, "MORE_BOUNDS", (0.1,))
+    rows = list(experiment.measure_on(people(), experiment.Part("drawn", methods.LINEAR, methods.PARITY, 0)))
+    kept = {row.settings: row.value for row in rows if row.quantity == experiment.KEPT and row.method == methods.INSIDE}
+    assert all(kept[f"bound={bound}"] <= bound + 1e-6 for bound in (0.02, 0.1))
+    assert {row.method for row in rows} == {methods.INSIDE, methods.REDUCTION, methods.CONSTRAINED, methods.PLAIN}
+    table = experiment.blocks(experiment.ResultsTable(tuple(rows)))["frontiers"]
+    assert "| linear | drawn | demographic parity | ExponentiatedGradient |" in table

@@ -1,12 +1,12 @@
-"""The study of proofs: populations are what they say, counts are counted, and the page is written."""
+"""Proofs: populations are what they say, and counts are counted."""
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from papers.holding.experiment import Population
-from papers.proof import beside_mapie, page, simulated
-from papers.results import ResultsTable
+from papers.promises import beside_mapie, proof, simulated
+from papers.promises.populations import Population
+from papers.tables import ResultRow, ResultsTable
 
 
 def test_rates_of_a_simulated_population_are_those_of_many_rows():
@@ -33,7 +33,7 @@ def test_errors_are_compared_where_both_prove_the_goal():
     rng = np.random.default_rng(0)
     y = (rng.random(4000) < 0.3).astype(int)
     scores = ndtr(rng.normal(size=4000) + 1.5 * y - 0.7)
-    known = Population(scores, y, np.where(rng.random(4000) < 0.5, "A", "B"), y)
+    known = Population(scores, y, rng.integers(0, 2, 4000))
 
     def peer(*_case):
         return 0.05
@@ -44,20 +44,17 @@ def test_errors_are_compared_where_both_prove_the_goal():
     assert counts["counterpoise", "cost where both prove"] < counts["MAPIE", "cost where both prove"]
 
 
-def test_the_page_has_a_verdict_for_each_kind_and_for_the_cost():
-    def row(experiment, learner, who, quantity, value, dataset="adult"):
-        return page.ResultRow(experiment, dataset, learner, who, 0, None, quantity, "", value)
+def test_shares_are_of_all_populations_and_errors_of_draws_in_which_both_prove():
+    def row(experiment, learner, who, quantity, value):
+        return ResultRow(experiment, "simulated", learner, who, 0, None, quantity, "", value)
 
     rows = [
-        row(simulated.EXPERIMENT, kind, "proof", name, value, simulated.DATASET)
-        for kind in ("recall", "churn")
+        row(simulated.EXPERIMENT, "churn", "proof", name, value)
         for name, value in ((simulated.DRAWS, 100.0), (simulated.PROVEN, 80.0), (simulated.VIOLATED, 9.0))
     ]
     for who, error in ((beside_mapie.OURS, 6.0), (beside_mapie.MAPIE, 5.0)):
         values = {"draws": 25.0, "proven": 20.0, "violated": 1.0, "both prove": 20.0, "cost where both prove": error}
         rows += [row(beside_mapie.EXPERIMENT, "recall, 1000", who, name, value) for name, value in values.items()]
-    head, _, first, second = page.sections(ResultsTable(tuple(rows)), None)
-    assert head.startswith("# Proofs")
-    assert "| churn | 100 | 0.8000 | 0.0900 |" in first
-    assert "The rule is met." in first
-    assert "Ours 30.00, MAPIE 25.00: **missed**" in second
+    blocks = proof.blocks(ResultsTable(tuple(rows)))
+    assert "| churn | 100 | 0.800 | 0.090 | 0.160 |" in blocks["simulated"]
+    assert "| counterpoise | 25 | 0.800 | 0.040 | 30.00 |" in blocks["beside MAPIE"]

@@ -1,11 +1,10 @@
 """Ratios beside peers: the experiment on rows that are drawn here, and its page."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from papers.ratios import experiment, page
+from papers.comparison import ratios as experiment
+from papers.tables import ResultsTable
 
 
 def drawn(n_rows=400):
@@ -13,19 +12,6 @@ def drawn(n_rows=400):
     y = rng.integers(0, 2, n_rows)
     scores = 1 / (1 + np.exp(-(1.5 * y - 0.75 + rng.normal(size=n_rows))))
     return experiment.Rows(scores, y, rng.choice(["A", "B"], n_rows))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:OxonFair is left out")
-def test_the_experiment_measures_every_method_and_its_page_has_the_verdict(tmp_path):
-    parts = [experiment.Part("drawn", question, 0) for question in (experiment.F1, experiment.PRECISION)]
-    rows = {part: experiment.measure_on(drawn(), part) for part in parts}
-    methods = {row.method for own in rows.values() for row in own}
-    assert {experiment.OURS, experiment.OURS_BY_GROUP, experiment.TUNED} <= methods
-    study = replace(page.STUDY, parts=lambda *_: parts, measure=rows.__getitem__)
-    text = study.write(study.run(tmp_path)).read_text(encoding="utf-8")
-    assert "## Verdict: kept" in text
-    assert "| TunedThreshold | F1 | 1 | 0 |" in text
 
 
 def test_what_is_measured_is_the_metric_of_the_question():
@@ -37,3 +23,12 @@ def test_what_is_measured_is_the_metric_of_the_question():
     own = experiment._measured(experiment.PRECISION, rows, said)
     assert own["value"] == pytest.approx(hits / said.sum())
     assert own["goal met"] == float(hits >= 0.6 * rows.y.sum())
+
+
+def test_gains_are_those_over_each_peer_and_the_rule_is_kept():
+    rows = [row for question in (experiment.F1, experiment.PRECISION) for row in
+            experiment.measure_on(drawn(), experiment.Part("drawn", question, 0))]  # fmt: skip
+    assert {experiment.OURS, experiment.OURS_BY_GROUP, experiment.TUNED} <= {row.method for row in rows}
+    blocks = experiment.blocks(ResultsTable(tuple(rows)))
+    assert "The rule is **kept**" in blocks["gains"]
+    assert "| TunedThreshold | F1 | 1 | +0." in blocks["gains"]

@@ -2,7 +2,6 @@
 
 import math
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from papers.results import ResultRow, ResultsTable, append_rows, read_rows, summarize
+from papers.tables import ResultRow, ResultsTable, append_rows, read_rows, summarize
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)  # any text that UTF-8 can hold
 ROWS = st.lists(
@@ -31,7 +30,6 @@ ROWS = st.lists(
 )
 
 
-STORED = Path(__file__).parents[2] / "docs" / "results"
 NAMES = ("table.csv", "table.parquet")
 
 
@@ -125,12 +123,6 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'Parquet needs pyarrow: pip install "counterpoise\[data\]"'):
         append_rows(tmp_path / "table.parquet", [row()])
-
-
-def test_the_stored_results_stay_small():
-    sizes = {path: path.stat().st_size for path in STORED.rglob("*") if path.is_file()}
-    assert sum(sizes.values()) <= 6e6, "store large tables as Parquet, or fewer of their rows"
-    assert not [path for path, size in sizes.items() if size > 1e6]
 
 
 def test_a_table_that_is_no_text_is_refused_by_its_name(tmp_path):

@@ -7,8 +7,8 @@ from counterpoise import audit
 from counterpoise.goals import Table
 from counterpoise.theory.confidence import WeightedSample
 from counterpoise.theory.sequential import log_wealth
-from papers.results import ResultRow, ResultsTable
-from papers.watching import alarms, delay, page, together
+from papers.promises import alarms, delay, together, watching
+from papers.tables import ResultRow, ResultsTable
 
 
 @pytest.mark.parametrize("method", alarms.METHODS)
@@ -47,7 +47,7 @@ def test_violations_are_found_and_delays_of_a_fixed_test_are_those_of_the_normal
     assert delay.fixed_rows(delay.RATE, 5, 0.5) == pytest.approx(1.645**2 * 0.21 / 0.05**2, rel=1e-3)
 
 
-def test_the_page_has_a_verdict_for_the_rule_and_a_line_for_each_way():
+def test_the_rule_is_missed_where_too_many_streams_ever_fail():
     rows = [
         ResultRow(alarms.EXPERIMENT, "20,000 rows", "churn", "equal", 0, None, name, "", value)
         for name, value in ((alarms.STREAMS, 500.0), (alarms.FAILS, 45.0), (alarms.HOLDS, 10.0))
@@ -56,12 +56,6 @@ def test_the_page_has_a_verdict_for_the_rule_and_a_line_for_each_way():
         ResultRow(delay.EXPERIMENT, delay.DATASET, "a rate, 5", delay.OURS, 0, None, "rows", str(number), value)
         for number, value in enumerate((500.0, 700.0, -1.0))
     ]
-    rows += [
-        ResultRow(together.EXPERIMENT, together.DATASET, "9 goals", "Monitor", 0, None, name, "", value)
-        for name, value in ((together.STREAMS, 5.0), (together.FAILS, 0.0), (together.CHANGES, 0.0))
-    ]
-    head, first, second, third = page.sections(ResultsTable(tuple(rows)), None)
-    assert head.startswith("# Goals watched")
-    assert "The rule is **missed**" in first
-    assert "0 of 5" in second
-    assert "| a rate | 5 | counterpoise | 20,000 | 3 | 0.67 | 700 | - |" in third
+    blocks = watching.blocks(ResultsTable(tuple(rows)))
+    assert "| churn | 0.0900 | 500 | **missed** |" in blocks["false alarms"]
+    assert "| a rate | 5 | counterpoise | 700 | " in blocks["delay"]

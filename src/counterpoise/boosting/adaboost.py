@@ -26,7 +26,7 @@ from counterpoise.solvers.rows import weighted_sum
 
 _PERFECT = 1e-10  # part of all weight that is wrong in a perfect model: its vote stays finite, and no round can follow
 _CHANCE = 1e-12  # the log of a ratio of weights, which has no unit: below this it is rounding, and the model chance
-_SHORT_STEP = 0.2  # of the default learner, chosen with it (docs/results/defaults)
+_SHORT_STEP = 0.2  # of the default learner, chosen with it (docs/results/tails.md)
 WEIGHTS = "weights"  # in the memory: those that follow the exponential loss
 
 

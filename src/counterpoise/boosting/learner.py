@@ -26,7 +26,7 @@ from counterpoise.rules.goal_rows import Positive
 from counterpoise.rules.pool import SCORES, Member, predict_codes
 from counterpoise.solvers.rows import weighted_sum
 
-# Chosen by the test error of the boosters on 13 data sets (docs/results/defaults): deep enough for interactions, with
+# Chosen by the test error of the boosters on 13 data sets (docs/results/tails.md): deep enough for interactions, with
 # leaves so large that no tree is without error on its own rows, which would end the boosting.
 _DEPTH, _LEAF = 6, 20
 _LEAVES = 8  # of few rows: leaves get smaller below 160 rows, so that something is left to split

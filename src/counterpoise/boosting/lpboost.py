@@ -103,7 +103,7 @@ class AdaLPBoostClassifier(MixtureBase):
     budget : float in [0, 1] or None, default=0.03
         The most that the mean loss may be above the least that is possible under the goals, so that a better
         tail does not cost more than you accept. None is the papers' problem, without a limit: at alpha 0.1 the average
-        error may then rise from 13 to 24 % (``docs/results/defaults``), with a warning where the mixture errs on 10 %
+        error may then rise from 13 to 24 % (``docs/results/tails.md``), with a warning where the mixture errs on 10 %
         of the samples more than its first model. Only ``mixture="optimal"`` is chosen: for the others the
         default has no effect, and another budget is refused.
     confidence : float in (0, 1), Proof or None, default=None

@@ -1,0 +1,1 @@
+"""Numbers of the guides: amounts, deferral, more than two classes."""

@@ -1,1 +1,0 @@
-"""How often goals hold on the population, with and without margins."""

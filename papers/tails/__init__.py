@@ -1,0 +1,1 @@
+"""The tail of the losses: what lowers it, at which price."""

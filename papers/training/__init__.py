@@ -1,0 +1,1 @@
+"""Training inside goals, beside other tools."""
