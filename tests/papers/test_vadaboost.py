@@ -1,6 +1,7 @@
 """The reproduction of Tables 1 and 2: trees, means that agree, and exact CART."""
 
 import numpy as np
+import pytest
 
 from counterpoise import AdaBoostClassifier
 from counterpoise.datasets import twonorm
