@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import counterpoise as cp
-from papers.__main__ import STUDIES
+from papers.__main__ import experiment
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "papers"
@@ -142,4 +142,4 @@ def test_the_page_names_the_command_that_reproduces_the_paper(paper):
     """Its study exists, and so do the data sets of the smaller run."""
     ((name, datasets),) = re.findall(r"`make reproduce PAPER=(\S+) ARGS='--seeds \d --datasets (\S+)'`", text_of(paper))
     assert f"`make reproduce PAPER={name}`" in text_of(paper)
-    assert datasets in STUDIES[name].datasets
+    assert datasets in experiment(name).datasets
