@@ -170,8 +170,8 @@ class RowCells:
             measure: views.amounts(name, measure[0]) / measure[1] for measure in self.measures if measure[0] is not None
         }
         self.numbers = np.ones(self.weights.size) if table.counts is None else np.maximum(table.counts, _TINY)
-        self.classes = np.unique(np.zeros(self.weights.size) if table.y is None else table.y, return_inverse=True)[1]
-        self._evenness: dict[Measure, float] = {}
+        self.labels = table.y
+        self._by_kind: dict[Measure, SumsByKind] = {}
 
     def is_in(self, rows: Dataset) -> FloatArray:
         """Return which kinds are among some rows."""
@@ -198,44 +198,62 @@ class RowCells:
 
     def effective_rows(self, rows: Dataset) -> float:
         """Return on how many rows of equal weight and amount a sum over some rows rests."""
-        return self.effective_of(self.rows_in(rows), measure_of(rows))
+        return self.by_kind(measure_of(rows)).effective(self.is_in(rows))
 
-    def effective_of(self, inside: BoolArray, measure: Measure) -> float:
-        """Return on how many rows of equal weight and amount a sum over the rows inside rests.
+    def by_kind(self, measure: Measure) -> "SumsByKind":
+        """Return the sums over the rows of each kind from which effective numbers of rows follow."""
+        if measure not in self._by_kind:
+            kinds, sizes = self.keys % self.n_kinds, np.abs(self.measured(self.weights, measure))
+            squares = self.measured(self.squares, measure, measure)
+            parts = sizes, squares, self.numbers * (sizes > 0)
+            sums = (np.bincount(kinds, part, self.n_kinds).astype(np.float64) for part in parts)
+            evenness = np.inf if self.are_equal else self._evenness(sizes)
+            self._by_kind[measure] = SumsByKind(*sums, evenness, self.row_factor)
+        return self._by_kind[measure]
 
-        They may by chance lack the large amounts that others of the dataset have, and new rows will have: there are no
-        more effective rows among them, in proportion, than in the dataset.
-        """
-        sizes = np.abs(self.measured(self.weights, measure))
-        squares = self.measured(self.squares, measure, measure)
-        n_rows = float(sizes[inside].sum()) ** 2 / max(float(squares[inside].sum()), _TINY)
-        if self.are_equal:
-            return n_rows
-        return min(n_rows, self.row_factor * self.evenness(measure) * float(self.numbers[inside & (sizes > 0)].sum()))
-
-    def evenness(self, measure: Measure) -> float:
+    def _evenness(self, sizes: FloatArray) -> float:
         """Return which part of the rows that count their sums rest on; classes may have amounts of another size."""
-        if measure not in self._evenness:
-            sizes = np.abs(self.measured(self.weights, measure)) / self.numbers
-            numbers = self.numbers * (sizes > 0)
-            means = np.bincount(self.classes, numbers * sizes) / np.maximum(np.bincount(self.classes, numbers), _TINY)
-            relative = sizes / np.maximum(means[self.classes], _TINY)
-            self._evenness[measure] = float(numbers.sum() / max(float(numbers @ relative**2), _TINY))
-        return self._evenness[measure]
+        sizes = sizes / self.numbers
+        numbers = self.numbers * (sizes > 0)
+        classes = np.zeros(sizes.size, dtype=np.int64)
+        if self.labels is not None:
+            classes = np.unique(self.labels, return_inverse=True)[1]
+        means = np.bincount(classes, numbers * sizes) / np.maximum(np.bincount(classes, numbers), _TINY)
+        relative = sizes / np.maximum(means[classes], _TINY)
+        return float(numbers.sum() / max(float(numbers @ relative**2), _TINY))
 
     def even_squares(self, measure: Measure) -> FloatArray:
         """Return the sums of squares, shape (n_kinds, n_cells), if amounts did not depend on the cell of a row.
 
         A rule that is chosen is right by chance about the few rows that have most of them.
         """
-        sizes = np.abs(self.measured(self.weights, measure))
-        kinds = self.keys % self.n_kinds
-        totals = np.bincount(kinds, sizes, self.n_kinds)
-        effective = np.array([self.effective_of(kinds == kind, measure) for kind in range(self.n_kinds)])
+        sums = self.by_kind(measure)
+        effective = np.array([sums.effective(kind) for kind in np.eye(self.n_kinds)])
         # sums of few large amounts are skewed
-        skew = (1.0 + (1.0 - self.evenness(measure)) / np.sqrt(np.maximum(effective, 1.0))) ** 2
-        scales: FloatArray = totals / np.maximum(effective, _TINY) * skew
-        return self.sums(sizes) * scales[:, None]
+        skew = (1.0 + (1.0 - sums.evenness) / np.sqrt(np.maximum(effective, 1.0))) ** 2
+        scales: FloatArray = sums.sizes / np.maximum(effective, _TINY) * skew
+        return self.sums(np.abs(self.measured(self.weights, measure))) * scales[:, None]
+
+
+class SumsByKind(NamedTuple):
+    """Sums over the rows of each kind: of what they count with, of its square, and how many of them count at all."""
+
+    sizes: FloatArray
+    squares: FloatArray
+    numbers: FloatArray
+    evenness: float  # part of the rows that count that their sums rest on; infinite where all rows count alike
+    row_factor: float
+
+    def effective(self, is_in: FloatArray) -> float:
+        """Return on how many rows of equal weight and amount a sum over some kinds rests.
+
+        They may by chance lack the large amounts that others of the dataset have, and new rows will have: there are no
+        more effective rows among them, in proportion, than in the dataset.
+        """
+        n_rows = float(is_in @ self.sizes) ** 2 / max(float(is_in @ self.squares), _TINY)
+        if np.isinf(self.evenness):
+            return n_rows
+        return min(n_rows, self.row_factor * self.evenness * float(is_in @ self.numbers))
 
 
 def _kinds_of(sets: Sequence[IntArray], n_rows: int) -> tuple[IntArray, FloatArray]:

@@ -27,11 +27,10 @@ from counterpoise.rules.scores.sums import Sums
 from counterpoise.rules.scores.table import RankedScores
 from counterpoise.rules.scores.threshold_grid import ThresholdCells, ThresholdGrid
 
-_MOST_CUTS, _MOST_BINS = 1 << 14, 1 << 12  # of a model, up to which a grid has all; and of a grid of some
-_MOST_LISTED = 1 << 14  # rules of a grid that are all looked at
+_MOST_CUTS = 1 << 14  # of a model, up to which a grid has all
+_MOST_LISTED = 1 << 15  # rules of a grid that are all looked at
 _EVERY = 4  # targets, of which the best rules of one are moved in the search
 _MOST_RULES = 2000  # that are kept for the choice
-_GOOD = np.array([-np.inf, 0.0, 0.5, 1.0, 1.5, 2.0])  # targets near whose rules a second grid is finer
 # Of what the best rule without margins tells about labels, by its true less its false positive rate: rules that tell
 # less are nearly trivial, and no choice. It does not depend on costs, so that looser bounds leave at least as many.
 _LEAST_INFORMED = 0.25
@@ -75,21 +74,14 @@ def find_candidates(
     moved = np.concatenate([[-np.inf], np.sort(targets)[::_EVERY], [np.inf]])  # whose rules are moved
     losses = build_objective(CutFamily(ranked), problem.objective).losses
     inside = score_problem(ranked, problem)._replace(row_factor=row_factor)
-    grid, known = ThresholdGrid.of(ranked, int(plain.models[0]), _MOST_CUTS), plain
-    if not grid.is_complete:
-        grid = ThresholdGrid.of(ranked, grid.model, _MOST_BINS)
-    while True:
-        board = _Board.of(grid, inside, losses, grid.places(known)[0])
-        pool = board.search(grid.places(known), moved)
-        if confidence is not None:
-            hopeful = board.problem.without_hopeless(board.table(pool.near_frontier(_MOST_RULES).rules), confidence)
-            if hopeful.set_aside:
-                board = board._replace(problem=hopeful)
-                pool = board.search(pool.rules[np.unique(pool.best(moved))], moved)
-        if grid.is_complete or known is not plain:
-            break
-        known = plain.join(grid.cut_rules(pool.rules[np.unique(pool.best(_GOOD))]))
-        grid = ThresholdGrid.of(ranked, grid.model, _MOST_BINS, cuts_by_group(known, ranked))
+    grid = ThresholdGrid.of(ranked, int(plain.models[0]), _MOST_CUTS, cuts_by_group(plain, ranked))
+    board = _Board.of(grid, inside, losses, grid.places(plain)[0])
+    pool = board.search(grid.places(plain), moved)
+    if confidence is not None:
+        hopeful = board.problem.without_hopeless(board.table(pool.near_frontier(_MOST_RULES).rules), confidence)
+        if hopeful.set_aside:
+            board = board._replace(problem=hopeful)
+            pool = board.search(pool.rules[np.unique(pool.best(moved))], moved)
     first = grid.places(plain)
     informed = grid.informedness(pool.rules)
     pool = pool.only(informed >= _LEAST_INFORMED * grid.informedness(first)[0]).near_frontier(_MOST_RULES)
@@ -159,9 +151,7 @@ def with_proven(ranked: RankedScores, problem: Problem, plain: Choice, rule: Cut
     predictions = ranked.predictions_of(rule)
     value = value_of(predictions, problem, np.ones(1))
     inside = score_problem(ranked, problem._replace(budget=None))
-    grid = ThresholdGrid.of(ranked, int(rule.models[0]), _MOST_CUTS)
-    if not grid.is_complete:
-        grid = ThresholdGrid.of(ranked, grid.model, _MOST_BINS, cuts_by_group(rule, ranked))
+    grid = ThresholdGrid.of(ranked, int(rule.models[0]), _MOST_CUTS, cuts_by_group(rule, ranked))
     table = inside.table(grid.cells(grid.places(rule), pairs_of(inside)))
     margins = describe_margins(
         Candidates(table, inside).at(max(value - plain.value, 0.0)),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from counterpoise._base.budget import check_budget
 from counterpoise._base.types import FloatArray, IntArray
@@ -22,6 +23,7 @@ _MOST_RULES = 6000  # of the pool between rounds
 _N_LEVELS = 60  # of the starts that give each group the same share
 _N_ROUNDS, _N_PARENTS, _N_MOVES = 30, 40, 32  # rounds for every four edges
 _WIDEST, _NARROWER, _NARROWEST = 0.2, 0.8, 1e-4  # of moves, in shares of a group, and their factor from round to round
+_RISKS = 1e-6, 0.75  # between which rules are told apart by standard errors
 _REACH = 24  # places on both sides in which a pair of edges is improved at the end
 _MOST_SWEEPS = 4
 _CHUNK = 1 << 17  # rules that are looked at together
@@ -71,14 +73,25 @@ class RulePool(NamedTuple):
         return cheapest_at(np.round(cost, _DIGITS), risk + np.where(misses, UNMET + violation, 0.0), targets)
 
     def near_frontier(self, most: int) -> Self:
-        """Return the rules that cost little for their risk: those that a choice may lead to, here or on a resample."""
+        """Return the rules that cost little for their risk: those that a choice may lead to, here or on a resample.
+
+        Where more of them are on the frontier itself, as of one group nearly all are, these are thinned evenly: by
+        standard errors, as the targets are.
+        """
         if len(self.rules) <= most:
             return self
         cost, violation, risk = self.judged
         risk = risk + np.where(violation > 0, UNMET + violation, 0.0)
         order = np.lexsort((cost, risk))
+        least = np.minimum.accumulate(cost[order])
         excess = np.empty(risk.size)
-        excess[order] = cost[order] - np.minimum.accumulate(cost[order])
+        excess[order] = cost[order] - least
+        frontier = order[np.append(True, least[1:] < least[:-1])]  # from the safest to the cheapest
+        if frontier.size > most // 2:
+            along = np.linspace(0.0, 1.0, frontier.size) + ndtri(np.clip(risk[frontier], *_RISKS))
+            near = np.searchsorted(along, np.linspace(along[0], along[-1], most // 2))
+            frontier = frontier[np.unique(np.minimum(near, frontier.size - 1))]
+        excess[frontier] = -1.0
         return self.only(np.sort(np.argsort(excess, kind="stable")[:most]))
 
 

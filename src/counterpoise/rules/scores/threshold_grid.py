@@ -151,14 +151,13 @@ class ThresholdGrid(NamedTuple):
         """Return rules of the grid with the cells of all rows, and of pairs of rows."""
         starts = np.cumsum([0, *(part.size - 1 for part in self.kept)])
         places, first, bins = self.ranked.cuts.places[self.model], 0, {}
+        begin, end = self.ranked.cuts.starts[self.model, [0, -1]]
+        is_kept = np.zeros(int(end - begin), dtype=np.int64)
+        is_kept[np.concatenate(self.kept) - begin] = 1
+        bin_of = np.cumsum(is_kept) - is_kept  # of each cut: how many are kept before it, of this group and all others
         for name, groups in self.ranked.codes.items():
-            own, cells = places[first : first + groups.size], np.zeros(groups.size, dtype=np.int64)
-            for group, kept in enumerate(self.kept):
-                rows = slice(None) if self.n_groups == 1 else groups == group
-                position = (
-                    own[rows] - kept[0] if kept.size == kept[-1] - kept[0] + 1 else np.searchsorted(kept, own[rows])
-                )
-                cells[rows] = starts[group] + position - 1
+            # each group has one cut more than it has bins
+            cells = bin_of[places[first : first + groups.size] - begin] - groups - 1
             bins[name], first = cells, first + groups.size
         found: dict[str, tuple[IntArray, IntArray, IntArray]] = {}
         for pair in pairs:
