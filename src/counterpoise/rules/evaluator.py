@@ -27,6 +27,7 @@ _TINY = 1e-12
 # Rows without a failure bound the rate of failures by 2.3 in so many rows at a confidence of 0.9: the variance of half
 # a row is as many times too small.
 NO_FAILURES = 12.8
+FEW_ROWS = 30  # or persons: fewer are no large sample
 _MOST_CODES = 1 << 20  # of kinds of rows that are told apart before those in use are numbered anew
 
 
@@ -50,11 +51,41 @@ class CandidateRules(Protocol):
     def answered(self, name: str, answer: int, values: FloatArray) -> FloatArray:
         """Return sums over the cells that each rule gives an answer to: (n_values, n_cells) to (n_values, n_rules)."""
 
-    def answers(self, name: str, rule: int) -> IntArray:
-        """Return the answer that one rule gives to each cell."""
+    def chances(self, name: str, rule: int) -> FloatArray:
+        """Return how likely one rule gives each answer to each cell, shape (n_answers, n_cells)."""
 
     def only(self, places: IntArray) -> Self:
         """Return some of the rules."""
+
+
+class ExpectedAnswers:
+    """One mixture of rules, of which each row gets every answer with some chance: a row is a cell."""
+
+    n_rules = 1
+
+    def __init__(self, by_name: Mapping[str, FloatArray]) -> None:
+        self.by_name = by_name  # by dataset, (n_answers, n_rows)
+        self.n_answers = max(len(chances) for chances in by_name.values())
+
+    def cells(self, name: str) -> IntArray:
+        """Return the numbers of the rows of a dataset."""
+        return np.arange(self.n_cells(name))
+
+    def n_cells(self, name: str) -> int:
+        """Return how many rows a dataset has."""
+        return len(self.by_name[name].T)
+
+    def answered(self, name: str, answer: int, values: FloatArray) -> FloatArray:
+        """Return sums over the rows, each with the chance that it gets an answer, shape (n_values, 1)."""
+        return np.asarray(values @ self.by_name[name][answer])[:, None]
+
+    def chances(self, name: str, rule: int) -> FloatArray:  # noqa: ARG002 - there is one
+        """Return how likely each row gets each answer."""
+        return self.by_name[name]
+
+    def only(self, places: IntArray) -> Self:  # noqa: ARG002 - there is one
+        """Return the mixture."""
+        return self
 
 
 class RatioSum(NamedTuple):
@@ -206,9 +237,9 @@ class RowCells:
             kinds, sizes = self.keys % self.n_kinds, np.abs(self.measured(self.weights, measure))
             squares = self.measured(self.squares, measure, measure)
             parts = sizes, squares, self.numbers * (sizes > 0)
-            sums = (np.bincount(kinds, part, self.n_kinds).astype(np.float64) for part in parts)
+            sums = [np.bincount(kinds, part, self.n_kinds).astype(np.float64) for part in parts]
             evenness = np.inf if self.are_equal else self._evenness(sizes)
-            self._by_kind[measure] = SumsByKind(*sums, evenness, self.row_factor)
+            self._by_kind[measure] = SumsByKind(sums[0], sums[1], sums[2], evenness, self.row_factor)
         return self._by_kind[measure]
 
     def _evenness(self, sizes: FloatArray) -> float:
@@ -294,7 +325,7 @@ class Moments(NamedTuple):
     neither: list[tuple[tuple[Measure, Measure], FloatArray]]
 
 
-class CountedRows:
+class CellCounts:
     """The rows of all datasets that functions count, by cell and kind: what is the same for all rules."""
 
     def __init__(self, rules: CandidateRules, functions: Sequence[Function], views: Views, row_factor: float) -> None:
@@ -423,7 +454,7 @@ class Evaluator:
         error_factors: Mapping[str, float] | None = None,
         row_factor: float = 1.0,
     ) -> None:
-        self.rules, self.counted = rules, CountedRows(rules, functions, views, row_factor)
+        self.rules, self.counted = rules, CellCounts(rules, functions, views, row_factor)
         self.error_factors = {} if error_factors is None else error_factors  # of standard errors, by dataset
         self.row_factor = row_factor  # standard errors and resamples are those of so many times the rows
         self.cost: FloatArray | None = None  # of each rule, where more is known of it than its value on the rows
@@ -521,6 +552,26 @@ class Evaluator:
         part = part_of_rows(self.functions[place], lambda count: shares[self.counted.place[unit_count(count)]])
         return np.broadcast_to(part, shares.shape[1:])
 
+    def least_rows(self, place: int, shares: FloatArray, persons: Mapping[str, IntArray]) -> FloatArray:
+        """Return on how many rows of equal weight and amount, or persons, one function rests at least, for every rule.
+
+        A ratio that is compared is out of the rows of its denominator. Where amounts are concentrated, standard errors
+        of few rows say nothing: these are none.
+        """
+        least = np.inf
+        for count in self.functions[place].row_counts:
+            rows = self.rows[count.out_of.name]
+            if not self.views.tables[rows.name].population:
+                continue
+            n_rows = rows.effective_rows(count.out_of)
+            if count.rows.value != count.out_of.value:  # few rows may have most of the amounts
+                n_rows = min(n_rows, rows.effective_rows(count.rows))
+            if rows.name in persons:
+                inside = rows.rows_in(count.out_of)
+                n_rows = min(n_rows, float(np.unique(persons[rows.name][inside]).size))
+            least = min(least, n_rows if rows.are_equal or n_rows >= FEW_ROWS else 0.0)
+        return np.asarray(least * self.part_of_rows(place, shares))
+
     def gradient(self, place: int, shares: FloatArray, *, of_floors: bool = False) -> FloatArray:
         """Return what a function rises with each share, shape (n_counts, n_rules); for floors without denominators."""
         gradient = np.zeros(shares.shape)
@@ -536,7 +587,6 @@ class Evaluator:
         n_rules, linear = self.rules.n_rules, self.counted.linear[places]
         ratios = [(number, int(places[number])) for number in np.flatnonzero(~linear).tolist()]
         gradients = {number: self.gradient(place, shares) for number, place in ratios}
-        moved = {number: self.gradient(place, shares, of_floors=True) for number, place in ratios}
         variances = np.zeros((places.size, n_rules))
         for name, moments in self.counted.moments.items():
             if not self.views.tables[name].population:  # a list of rows does not vary
@@ -545,7 +595,6 @@ class Evaluator:
             twice = np.where(moments.first == moments.second, 1.0, 2.0)
             coefficients = self.counted.coefficients[places].toarray()
             of_pairs = sp.csr_array(twice * coefficients[:, moments.first] * coefficients[:, moments.second])
-            floor = np.tile((coefficients**2 @ np.where(here, self.counted.floors, 0.0) ** 2)[:, None], (1, n_rules))
             total = np.zeros((places.size, n_rules))
             for covariance in self._covariances(name, moments, shares):
                 own = of_pairs @ covariance
@@ -553,14 +602,25 @@ class Evaluator:
                     products = gradient[moments.first] * gradient[moments.second]
                     own[number] = (twice[:, None] * products * covariance).sum(axis=0)
                 total = np.maximum(total, own)
-            for number, gradient in moved.items():
-                floor[number] = (gradient**2 * np.where(here, self.counted.floors, 0.0)[:, None] ** 2).sum(axis=0)
+            floor = self.least_variances(places, shares, name)
             least = np.maximum(np.maximum(total + 2.0 * floor, NO_FAILURES * floor), _TINY**2)
             has_part = (coefficients[:, here] != 0).any(axis=1)
             for number, gradient in gradients.items():
                 has_part[number] = bool((gradient[here] != 0).any())
             variances += np.where(has_part[:, None], least, 0.0) * self.error_factors.get(name, 1.0) ** 2
         return np.maximum(variances, _TINY**2)
+
+    def least_variances(self, places: IntArray, shares: FloatArray, name: str) -> FloatArray:
+        """Return the variance of half a row of a dataset, of those that are counted, shape (n_functions, n_rules)."""
+        here = np.array([count.rows.name == name for count in self.counted.counts])
+        squares = np.where(here, self.counted.floors, 0.0) ** 2
+        least = np.empty((places.size, self.rules.n_rules))
+        for number, place in enumerate(places.tolist()):
+            if self.counted.linear[place]:
+                least[number] = float(self.counted.coefficients[[place]].toarray()[0] ** 2 @ squares)
+            else:
+                least[number] = squares @ self.gradient(place, shares, of_floors=True) ** 2
+        return least
 
     def _covariances(self, name: str, moments: Moments, shares: FloatArray) -> list[FloatArray]:
         """Return the covariances of pairs of counts at every rule: with the squares as they are, and if even."""
@@ -591,27 +651,36 @@ class Evaluator:
         return covariances
 
     def covariance(
-        self, places: IntArray, shares: FloatArray, rule: int, persons: Mapping[str, IntArray]
+        self,
+        places: IntArray,
+        shares: FloatArray,
+        rule: int,
+        persons: Mapping[str, IntArray],
+        names: Sequence[str] | None = None,
     ) -> FloatArray:
-        """Return the covariance of some functions at one rule, with the persons of rows as the units."""
+        """Return the covariance of some functions at one rule over datasets, with the persons of rows as the units.
+
+        Without persons that is for rules that do not draw: a row then gets one answer.
+        """
         at_rule = shares[:, [rule]]
         gradients = np.array([self.gradient(place, at_rule)[:, 0] for place in places.tolist()])
         total = np.zeros((places.size, places.size))
         for name, rows in self.rows.items():
-            if not self.views.tables[name].population or not places.size:
+            if not self.views.tables[name].population or not places.size or (names is not None and name not in names):
                 continue
-            influences = self._influences(name, rows, gradients, at_rule[:, 0])
+            influences, chances = self._influences(name, rows, gradients, at_rule[:, 0]), self.rules.chances(name, rule)
             if name in persons:
-                answers, kinds = self.rules.answers(name, rule)[rows.keys // rows.n_kinds], rows.keys % rows.n_kinds
-                by_row = sum(
-                    rows.measured(rows.weights, measure) * own[:, answers, kinds] for measure, own in influences.items()
-                )
-                by_person = np.array([np.bincount(persons[name], influence) for influence in np.asarray(by_row)])
+                cells, kinds = np.divmod(rows.keys, rows.n_kinds)
+                by_row = np.zeros((places.size, rows.keys.size))
+                for measure, own in influences.items():
+                    weights = rows.measured(rows.weights, measure)
+                    for chance, of_answer in zip(chances, own.transpose(1, 0, 2), strict=True):
+                        by_row += weights * chance[cells] * of_answer[:, kinds]
+                by_person = np.array([np.bincount(persons[name], influence) for influence in by_row])
                 total += by_person @ by_person.T / self.row_factor
                 continue
-            is_given = self.rules.answers(name, rule) == np.arange(self.rules.n_answers)[:, None]
             for (measure, other), (squares, *_) in self.counted.squares[name].items():
-                by_answer = np.einsum("ac,kc->ak", is_given.astype(np.float64), squares)
+                by_answer = np.einsum("ac,kc->ak", chances, squares)
                 product = np.einsum("fak,ak,gak->fg", influences[measure], by_answer, influences[other])
                 total += product if measure == other else product + product.T
         return total

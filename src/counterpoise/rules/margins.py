@@ -33,7 +33,7 @@ from counterpoise.goals.ranges import goal_range
 from counterpoise.goals.rates import defer_rate, error_rate
 from counterpoise.goals.terms import DEFAULT, Dataset, Linear, rows_behind
 from counterpoise.rules.choosing import Problem
-from counterpoise.rules.evaluator import CandidateRules, DisparitySum, Evaluator, Function, RatioSum
+from counterpoise.rules.evaluator import FEW_ROWS, CandidateRules, DisparitySum, Evaluator, Function, RatioSum
 from counterpoise.theory.risks import WorstGroup
 
 N_RESAMPLES = 60
@@ -41,7 +41,7 @@ TARGETS = np.arange(-0.5, 3.0001, 0.03125)  # of which the least that is enough 
 _MOST_OPTIMISM = 3.0  # standard errors
 _N_DRAWS = 4096  # of the normal vector: a power of two
 _TOLD_APART = 20  # of the draws: smaller shares of them say little
-_FEW_ROWS, _FEW_SURE = 30, 3.0  # on fewer rows, or persons, a goal counts as sure only so many standard errors inside
+_FEW_SURE = 3.0  # on few rows, or persons, a goal counts as sure only so many standard errors inside
 _FAR = 8.0  # standard errors beyond which a goal cannot fail by chance
 _TINY, _VAST = 1e-12, 1e60
 _TWO_SIDED = 1.96  # standard errors on both sides of the value, for 95 % of cases
@@ -253,24 +253,10 @@ class MarginProblem(NamedTuple):
     def least_rows(self, table: Evaluator, shares: FloatArray) -> FloatArray:
         """Return on how many rows, of equal weight, or persons, each part that gets a margin rests at least.
 
-        For every rule, shape (n_random, n_rules): a ratio that is compared is out of the rows of its denominator.
+        For every rule, shape (n_random, n_rules).
         """
-        least = np.full(self.random.size, np.inf)
-        for number, place in enumerate(self.random.tolist()):
-            for count in self.parts[place].function.row_counts:
-                rows = table.rows[count.out_of.name]
-                if not self.views.tables[rows.name].population:
-                    continue
-                n_rows = rows.effective_rows(count.out_of)
-                if count.rows.value != count.out_of.value:  # few rows may have most of the amounts
-                    n_rows = min(n_rows, rows.effective_rows(count.rows))
-                if rows.name in self.persons:
-                    inside = rows.rows_in(count.out_of)
-                    n_rows = min(n_rows, float(np.unique(self.persons[rows.name][inside]).size))
-                # Where amounts are concentrated, standard errors of few rows say nothing: no slack is sure.
-                least[number] = min(least[number], n_rows if rows.are_equal or n_rows >= _FEW_ROWS else 0.0)
-        parts = [table.part_of_rows(place, shares) for place in self.random.tolist()]
-        return least[:, None] * np.reshape(parts, (least.size, shares.shape[1]))
+        least = [table.least_rows(place, shares, self.persons) for place in self.random.tolist()]
+        return np.reshape(least, (self.random.size, shares.shape[1]))
 
     def without_hopeless(self, table: Evaluator, confidence: float) -> "MarginProblem":
         """Return the same without margins where none of the rules is far enough inside, whatever other goals there are.
@@ -590,7 +576,7 @@ def rows_needed(
     The slack of the population is uncertain by about a standard error, and rows go with one over its square: a single
     number would jump. So the middle half is returned of what follows from ``likely`` changes of the slack.
     """
-    enough = _FEW_ROWS / max(float(least_rows.min(initial=np.inf)), 1.0)
+    enough = FEW_ROWS / max(float(least_rows.min(initial=np.inf)), 1.0)
     factors = np.maximum(2.0 ** np.arange(0.0, _MOST_DOUBLINGS, 0.25), enough)
 
     def reaches(factor: float) -> float:
@@ -616,7 +602,7 @@ def _missed_by(inside: FloatArray, draws: FloatArray, confidence: float) -> floa
 
 def unless_few_rows(inside: FloatArray, least_rows: FloatArray) -> FloatArray:
     """Return the slack of goals, in standard errors, that counts: rates of few rows are no normal numbers."""
-    return np.where((least_rows >= _FEW_ROWS) | ((inside >= _FEW_SURE) & (least_rows > 0)), inside, -_FAR)
+    return np.where((least_rows >= FEW_ROWS) | ((inside >= _FEW_SURE) & (least_rows > 0)), inside, -_FAR)
 
 
 def two_digits(number: float) -> int:

@@ -20,11 +20,10 @@ from scipy.special import ndtri
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, NoRows
-from counterpoise.goals.binding import Views
 from counterpoise.goals.rates import WorstRate
-from counterpoise.goals.terms import RowCount, rows_behind
+from counterpoise.goals.terms import rows_behind
 from counterpoise.rules.choosing import FIXED, Problem, select, value_of
-from counterpoise.rules.evaluator import NO_FAILURES, part_of_rows, tangent
+from counterpoise.rules.evaluator import NO_FAILURES, Evaluator, ExpectedAnswers
 from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.margins import (
     AT_THE_END,
@@ -32,8 +31,6 @@ from counterpoise.rules.margins import (
     NO_MARGINS,
     Margin,
     Margins,
-    Part,
-    covariance_of,
     most_rise,
     normal_draws,
     parts_of,
@@ -258,78 +255,36 @@ def measure_slack(family: Any, goals: tuple[Goal, ...], solution: Any) -> GoalSl
         pairs = [pair for pair in zip(first, shifted, strict=True) if pair[0].is_random]
         parts = [part for part, _ in pairs]
         names = {count.rows.name for part in parts for count in part.function.row_counts}
-        shares = {name: np.clip(answers.shares(name, solution.mixture), 0.0, 1.0) for name in names}
-        limits = [_LimitRows.of(part, views, shares) for part in parts]
-        moved = [_LimitRows.of(part, views, shares).value for _, part in pairs]
+        chances = {name: _chances(np.clip(answers.shares(name, solution.mixture), 0.0, 1.0)) for name in names}
+        functions = [*(part.function for part in parts), *(part.function for _, part in pairs)]
+        evaluator = Evaluator(ExpectedAnswers(chances), functions, views)
     except NoRows:
         return None
-    persons = getattr(kept, "persons", None)
-    covariance = np.zeros((len(parts), len(parts)))
-    for name in names:
+    persons, has_fold_scores = getattr(kept, "persons", None), getattr(kept, "has_fold_scores", False)
+    by_person = {} if persons is None else {name: persons for name in names if rows_behind(name) == TRAIN}
+    shares, places = evaluator.shares(), np.arange(len(parts))
+    values, moved = np.split(evaluator.values(shares)[:, 0], 2)
+    covariance, floor = np.zeros((len(parts), len(parts))), np.zeros(len(parts))
+    for name in sorted(names):
         if views.tables[name].population:
-            influences = np.array(
-                [limit.influences.get(name, np.zeros(views.tables[name].n_samples)) for limit in limits]
-            )
             is_chosen_on = rows_behind(name) == TRAIN
-            factor = np.hypot(1.0, FOLD_SHIFT) if is_chosen_on and getattr(kept, "has_fold_scores", False) else 1.0
-            covariance += factor**2 * covariance_of(influences, persons if is_chosen_on else None)
-    floor = np.array([limit.floor for limit in limits])
+            units = by_person.get(name, np.arange(views.tables[name].n_samples))
+            factor = np.hypot(1.0, FOLD_SHIFT) if is_chosen_on and has_fold_scores else 1.0
+            covariance += factor**2 * evaluator.covariance(places, shares, 0, {name: units}, (name,))
+            floor += evaluator.least_variances(places, shares, name)[:, 0]
     variances = np.maximum(covariance.diagonal() + 2.0 * floor, NO_FAILURES * floor)
     errors = np.sqrt(np.maximum(variances, _TINY**2))
-    values = np.array([limit.value for limit in limits])
-    n_rows = np.array([limit.n_rows for limit in limits])
-    if persons is not None:
-        n_rows = np.minimum(n_rows, np.unique(persons).size)
+    n_rows = [float(evaluator.least_rows(place, shares, by_person)[0]) for place in places.tolist()]
     moves = np.array([shifts[part.goal] for part in parts])
-    units = moves / np.maximum(np.abs(np.array(moved) - values), _TINY)
+    units = moves / np.maximum(np.abs(moved - values), _TINY)
     return GoalSlack(
-        np.array([part.goal for part in parts], dtype=np.int64), -values, errors, covariance, n_rows, units
+        np.array([part.goal for part in parts], dtype=np.int64), -values, errors, covariance, np.array(n_rows), units
     )
 
 
-class _LimitRows(NamedTuple):
-    """The value of one limit for a mixture, which must not be above zero, and the influence of every row on it."""
-
-    value: float
-    influences: dict[str, FloatArray]  # by dataset
-    floor: float  # the variance of half a row
-    n_rows: float
-
-    @classmethod
-    def of(cls, part: Part, views: Views, shares: Mapping[str, FloatArray]) -> "_LimitRows":
-        counted = {count: _counted(count, views, shares[count.rows.name]) for count in part.function.row_counts}
-        known = {count: _share(count, views, own) for count, own in counted.items()}
-        (value, slopes), floor, n_rows = tangent(part.function, known.__getitem__), 0.0, np.inf
-        influences: dict[str, FloatArray] = {}
-        for count, slope, is_under in slopes:
-            if not views.tables[count.rows.name].population:
-                continue
-            (places, weights), (whole, all_weights) = views.rows(count.rows), views.rows(count.out_of)
-            total = views.divisor(count.out_of)
-            own = influences.setdefault(count.rows.name, np.zeros(len(counted[count])))
-            own[places] += slope * weights * counted[count][places] / total
-            own[whole] -= slope * all_weights * known[count] / total
-            effective = total**2 / max(float(all_weights @ all_weights), _TINY)
-            floor += 0.0 if is_under else float(slope) ** 2 * 0.25 / (effective + 1.0) ** 2
-            n_rows = min(n_rows, effective)
-        return cls(float(value), influences, floor, n_rows * float(part_of_rows(part.function, known.__getitem__)))
-
-
-def _share(count: RowCount, views: Views, counted: FloatArray) -> float:
-    places, weights = views.rows(count.rows)
-    return float(weights @ counted[places]) / views.divisor(count.out_of)
-
-
-def _counted(count: RowCount, views: Views, shares: FloatArray) -> FloatArray:
-    """Return how much of each row has the answer that a count is about."""
-    if shares.ndim == 1:
-        is_class = shares if views.place(count.called) == 1 else 1.0 - shares
-        return np.zeros(shares.size) if count.positive is None else is_class if count.positive else 1.0 - is_class
-    deferred = shares[:, -1] if views.classes.deferred is not None else np.zeros(len(shares))
-    if count.positive is None:
-        return deferred
-    is_class = shares[:, views.place(count.called)]
-    return is_class if count.positive else 1.0 - is_class - deferred
+def _chances(shares: FloatArray) -> FloatArray:
+    """Return how likely each row gets each answer, (n_answers, n_rows), given that of the positive one or of all."""
+    return np.array([1.0 - shares, shares]) if shares.ndim == 1 else shares.T
 
 
 def _own_errors(goals: Sequence[Goal], slack: GoalSlack) -> dict[int, float]:

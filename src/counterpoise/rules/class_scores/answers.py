@@ -7,7 +7,7 @@ import numpy as np
 from counterpoise._base.types import ByteArray, FloatArray, IntArray
 
 
-class RowAnswers:
+class ClassAnswers:
     """The answer of each rule about each row of each dataset."""
 
     def __init__(self, codes: dict[str, ByteArray], n_answers: int) -> None:
@@ -29,9 +29,9 @@ class RowAnswers:
             self._given[name, answer] = (self.codes[name] == answer).astype(np.float64)
         return np.asarray(values @ self._given[name, answer])
 
-    def answers(self, name: str, rule: int) -> IntArray:
-        """Return the answer that one rule gives to each row."""
-        return self.codes[name][:, rule].astype(np.int64)
+    def chances(self, name: str, rule: int) -> FloatArray:
+        """Return which answer one rule gives to each row, shape (n_answers, n_rows): 1 for it, 0 for others."""
+        return np.asarray(self.codes[name][:, rule] == np.arange(self.n_answers)[:, None], dtype=np.float64)
 
     def only(self, places: IntArray) -> Self:
         """Return some of the rules."""

@@ -13,7 +13,7 @@ import numpy as np
 from counterpoise._base.budget import check_budget
 from counterpoise._base.types import FloatArray
 from counterpoise.rules.choosing import Problem, value_of
-from counterpoise.rules.class_scores.answers import RowAnswers
+from counterpoise.rules.class_scores.answers import ClassAnswers
 from counterpoise.rules.class_scores.family import ClassFamily, Tier, mean_program, tier_rule
 from counterpoise.rules.class_scores.rules import TierRule, argmax_rule
 from counterpoise.rules.class_scores.table import CalibratedScores
@@ -101,18 +101,18 @@ def _margin_problem(scores: CalibratedScores, problem: Problem, rule: TierRule, 
     )
 
 
-def as_rules(scores: CalibratedScores, rules: list[TierRule]) -> RowAnswers:
+def as_rules(scores: CalibratedScores, rules: list[TierRule]) -> ClassAnswers:
     """Return what rules answer about each row."""
     codes = {name: np.empty((len(part), len(rules)), dtype=np.uint8) for name, part in scores.codes.items()}
     for place, rule in enumerate(rules):
         for name, shares in scores.answer_shares(rule).items():
             codes[name][:, place] = shares.argmax(axis=1)
-    return RowAnswers(codes, scores.shape[2])
+    return ClassAnswers(codes, scores.shape[2])
 
 
-def _constant_answers(scores: CalibratedScores) -> RowAnswers:
+def _constant_answers(scores: CalibratedScores) -> ClassAnswers:
     every = np.arange(scores.shape[2], dtype=np.uint8)[None]
-    return RowAnswers({name: np.repeat(every, len(part), axis=0) for name, part in scores.codes.items()}, every.size)
+    return ClassAnswers({name: np.repeat(every, len(part), axis=0) for name, part in scores.codes.items()}, every.size)
 
 
 def _at_prices(program: Program, tier: Tier, best: TierRule, multipliers: FloatArray) -> list[TierRule]:

@@ -70,8 +70,8 @@ class ThresholdCells(NamedTuple):
             above[used] += running[:, self.rules[:, edge * n_groups + group]]
         return above
 
-    def answers(self, name: str, rule: int) -> IntArray:
-        """Return the answer that one rule gives to each cell."""
+    def chances(self, name: str, rule: int) -> FloatArray:
+        """Return which answer one rule gives to each cell, shape (n_answers, n_cells): 1 for it, 0 for others."""
         n_groups, sizes = self.starts.size - 1, np.diff(self.starts)
         bins = np.arange(int(self.starts[-1])) - np.repeat(self.starts[:-1], sizes)
         upper, lower = (
@@ -80,8 +80,8 @@ class ThresholdCells(NamedTuple):
         codes = np.where(bins < upper, _POSITIVE, np.where(bins < lower, DEFERRED, 0))
         if name in self.pairs:
             _, first, second = self.pairs[name]
-            return np.asarray(codes[first] ^ codes[second])
-        return codes
+            codes = codes[first] ^ codes[second]
+        return np.asarray(codes == np.arange(self.n_answers)[:, None], dtype=np.float64)
 
     def only(self, places: IntArray) -> Self:
         """Return some of the rules."""
