@@ -145,7 +145,7 @@ def test_an_audit_knows_who_is_deferred(run, folder, held_rows):
     looked = {"sensitive_features": part.groups, "baseline": part.baseline}
     (audit,) = audit_run(run, goals=["defer_rate <= 0.2"]).audit
     assert audit.estimate == pytest.approx(model.decision_proba(part.X, **looked)[:, 2].mean())
-    assert run.summary().goals[0].estimate == audit.estimate
+    assert run.result().goals[0].on("test").estimate == audit.estimate
     (drawn,) = audit_run(run, goals=["defer_rate <= 0.2"], drawn=True).audit
     assert drawn.estimate == np.mean(model.predict(part.X, **looked) == "defer")
     assert (
@@ -161,7 +161,7 @@ def test_rebalance_takes_another_cost_or_none(run, tmp_path):
     assert open_run(dear.folder).settings.method.parameters["deferral"] == {"cost": 0.9}
     never = rebalance_run(dear, defer_cost="never", goals=["recall >= 0.4"], output=tmp_path / "never")
     assert "deferral" not in never.settings.method.parameters
-    assert never.summary().defer_rate is None
+    assert np.isnan(never.result().losses().defer_rate)
     assert all(rule.lower is None for rule in never.model().rules_)
     assert not re.search("deferr|left to a person", write_report(never.folder).read_text(encoding="utf-8"))
     with pytest.raises(ValueError, match=r"defer_rate <= 0.1 uses deferred rows, but no row is deferred"):

@@ -268,28 +268,16 @@ def test_what_is_measured_of_another_file_is_of_the_answers_predicted_for_it(tol
     def mean(values, chosen=slice(None)):
         return np.average(np.asarray(values)[chosen], weights=weights[chosen])
 
-    found, audited = audit_run(told.run, more)
+    result, _, audited = audit_run(told.run, more)
+    found = result.losses()
     wrong = said != true
     inside = weights * tail_of(wrong, weights, ALPHA)
     women, men = (mean(said == "yes", (frame["sex"] == sex).to_numpy()) for sex in "FM")
     rates = [mean(said == "yes", true == "yes"), mean(said != today), women - 0.5 * men]
     assert found.error == pytest.approx(mean(wrong))
-    assert found.deployed_error == pytest.approx(mean(today != true))
-    assert found.cvar == pytest.approx(inside @ wrong / inside.sum())
+    assert result.losses("deployed model").error == pytest.approx(mean(today != true))
+    assert found.tail(result.alpha).value == pytest.approx(inside @ wrong / inside.sum())
     assert [line.estimate for line in audited] == pytest.approx(rates)
     assert [line.violation for line in audited] == pytest.approx(
         [max(0.6 - rates[0], 0), max(rates[1] - 0.5, 0), max(-rates[2], 0)], abs=1e-12
     )
-
-
-def test_the_summary_of_a_run_is_of_its_test_rows(told):
-    found, labels = told.run.summary(), told.parts["test"].y
-    errors = {method: told.mean(told.said(method, "test") != labels, "test") for method in METHODS}
-    assert found.split == "test"
-    assert (found.error, found.first_error, found.deployed_error) == pytest.approx(tuple(errors.values()))
-    for method, tail in (("mixture", found.cvar), ("first model", found.first_cvar)):
-        wrong, weights = told.said(method, "test") != labels, told.weights["test"]
-        inside = weights * tail_of(wrong, weights, ALPHA)
-        assert tail == pytest.approx(inside @ wrong / inside.sum())
-    assert found.goals[0].estimate == pytest.approx(told.rate("recall", "mixture", "test", "all")[0])
-    assert [line.bound for line in found.goals] == [0.6, 0.5, 0.0]

@@ -47,7 +47,7 @@ def test_goals_on_several_classes_are_met_judged_and_reported(folder):
     (folder / "goals.toml").write_text(text)
     run = fit_run(folder / "goals.toml", output=folder / "run")
     assert [check.holds for check in run.model()[-1].check_goals()] == [True] * len(GOALS)
-    assert [goal.goal for goal in run.summary().goals] == GOALS
+    assert [goal.text for goal in run.result().goals] == GOALS
     page = write_report(run.folder).read_text()
     for number, goal in enumerate(GOALS, start=1):
         assert f"goal {number}" in page

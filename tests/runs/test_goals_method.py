@@ -285,5 +285,5 @@ def test_a_run_with_a_goal_that_compares_ratios_is_saved_and_watched(folder):
     run = fit_run(folder / "ratios.toml")
     model = open_run(run.folder).model()  # saved, and read again
     assert [check.holds for check in model.check_goals()] == [True, True]
-    assert [goal.goal for goal in run.summary().goals] == ["recall >= 0.7", apart]
+    assert [goal.text for goal in run.result().goals] == ["recall >= 0.7", apart]
     assert "compares ratios" in "".join(monitor_run(run, folder / "loans.csv").notes)

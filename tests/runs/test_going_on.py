@@ -94,7 +94,7 @@ def test_a_disk_that_is_full_while_rounds_are_kept_is_one_sentence(goals_file, t
     message = r"checkpoint cannot be written: .*round-00003\.cp.*No space left on device"
     with failing(errno.ENOSPC, "round-00003.cp"), pytest.raises(RunFolderError, match=message):
         fit_run(goals_file(), output=tmp_path / "run")
-    assert fit_run(goals_file(), output=tmp_path / "run").summary().error < 0.5
+    assert fit_run(goals_file(), output=tmp_path / "run").result().losses().error < 0.5
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ def test_models_that_are_gone_are_missed_only_where_they_must_decide(run, tmp_pa
     assert numbers(again) == numbers(first)
     assert audit_run(again).audit == audit_run(first).audit
     third = rebalance_run(again, alpha=0.6, goals=["recall >= 0.6"], output=tmp_path / "third")
-    assert third.summary().goals[0].goal == "recall >= 0.6"
+    assert third.result().goals[0].text == "recall >= 0.6"
     with pytest.raises(ValueError, match=r"model\.cp cannot be loaded as a model: "):
         third.model()
 

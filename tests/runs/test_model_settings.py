@@ -57,8 +57,8 @@ def test_a_weight_of_no_class_is_refused(goals_file):
 def test_constrained_training_knows_the_deployed_model(goals_file):
     goal = '"churn <= 0.2"'
     text = asked("constrained", goals=goal, drop='"weight"', more='baseline = "today"')
-    found = fit_run(goals_file(text)).summary()
-    assert found.goals[0].goal == "churn <= 0.2"
+    found = fit_run(goals_file(text)).result()
+    assert found.goals[0].text == "churn <= 0.2"
 
 
 INLINE = 'models = [{ name = "tree" },\n  { name = "svm", parameters = { kernel = "precomputed" } }]\n'

@@ -100,7 +100,7 @@ def test_what_a_kill_leaves_of_a_lock_is_taken_over(small, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / LOCK).write_text(" 1\n")
     run = fit_run(small, output=tmp_path / "run")
-    assert run.summary().error < 0.5
+    assert run.result().losses().error < 0.5
     assert not (run.folder / LOCK).exists()
 
 

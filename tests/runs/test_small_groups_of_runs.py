@@ -9,6 +9,7 @@ import pytest
 from counterpoise.cli import main
 from counterpoise.report import write_report
 from counterpoise.runs import fit_run
+from counterpoise.runs.summary import summary_text
 
 FILE = """goals = ["selection_rate == 0.5 +- 0.1", "max_difference(positive_rate, by=sex, min_rows=40) <= 0.4"]
 [data]
@@ -42,7 +43,7 @@ def test_a_run_lists_the_groups_that_goals_leave_out_and_reads_equalities(folder
     assert equality["text"] == "positive_rate == 0.5 +- 0.1"
     (left_out,) = phrase["splits"]["train"]["mixture"]["left_out"]
     assert left_out.startswith("sex=X (")
-    assert "max_difference(positive_rate, by=sex, min_rows=40) <= 0.4: left out: sex=X (" in str(run.summary())
+    assert "max_difference(positive_rate, by=sex, min_rows=40) <= 0.4: left out: sex=X (" in summary_text(run.result())
     page = write_report(run.folder).read_text()
     assert f"Left out of the train rows: {left_out}" in page
     assert "Its numbers are distances from what the rate must be equal to, and its bound is the tolerance" in page

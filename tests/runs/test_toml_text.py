@@ -28,16 +28,10 @@ def test_what_is_none_is_left_out():
     assert tomllib.loads(as_toml({"a": None, "b": [{"c": None, "d": 1}]})) == {"b": [{"d": 1}]}
 
 
-def anew(content, settings, folder, sources):
-    (folder / "own.toml").write_bytes(content)
-    return tomllib.loads(rewritten(folder / "own.toml", settings, sources=sources))
-
-
-def test_only_what_may_be_chosen_anew_is_written_anew(tmp_path):
-    content = b"""# why
-seed = 0
+def test_settings_are_written_as_a_goals_file_that_can_be_anywhere(tmp_path):
+    content = b"""
 output = "there"
-goals = ["recall >= 0.70"]
+goals = ["recall >= 0.70", { goal = "churn <= 0.2", confidence = 0.9 }]
 [data]
 files = ["a.csv", "b.csv"]
 target = "y"
@@ -46,18 +40,15 @@ baseline_model = "old.cp"
 test_files = "c.csv"
 [datasets.mail]
 files = "mail.csv"
+[method]
+parameters = { by = ["sex"] }
 """
     settings = RunSettings.model_validate(tomllib.loads(content.decode()))
-    whole = anew(content, settings, tmp_path, tmp_path)
-    method = settings.method.model_copy(update={"parameters": {"by": ["sex"]}})
-    chosen = settings.model_copy(update={"alpha": 0.2, "method": method})
-    other = anew(content, chosen, tmp_path, tmp_path)
-    assert other == whole | {"alpha": 0.2, "method": {"parameters": {"by": ["sex"]}}}
-    assert {key: whole[key] for key in ("seed", "goals")} == {"seed": 0, "goals": ["recall >= 0.70"]}
-    assert (whole.keys(), whole["data"]["target"]) == ({"seed", "goals", "data", "splits", "datasets"}, "y")
-    assert whole["data"]["files"] == [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
-    assert whole["data"]["baseline_model"] == str(tmp_path / "old.cp")
-    assert whole["splits"]["test_files"] == str(tmp_path / "c.csv")
-    assert whole["datasets"]["mail"]["files"] == str(tmp_path / "mail.csv")
-    moved = anew(as_toml(whole).encode(), settings, tmp_path, tmp_path / "new")  # with its data
-    assert moved["data"]["files"] == [str(tmp_path / "new" / "a.csv"), str(tmp_path / "new" / "b.csv")]
+    words = tomllib.loads(rewritten(settings, sources=tmp_path))
+    whole = [str(tmp_path / name) for name in ("a.csv", "b.csv", "old.cp", "c.csv", "mail.csv")]
+    assert words["data"]["files"] == whole[:2]
+    assert (words["data"]["baseline_model"], words["splits"]["test_files"]) == (whole[2], whole[3])
+    assert words["datasets"]["mail"]["files"] == whole[4]
+    assert "output" not in words
+    again = RunSettings.model_validate(words)
+    assert (again.goals, again.method, again.alpha) == (settings.goals, settings.method, settings.alpha)

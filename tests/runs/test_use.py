@@ -36,8 +36,8 @@ def test_an_audit_measures_other_rows(run, loans_folder):
     found = audit_run(run, loans_folder / "more.csv")
     frame = pd.read_csv(loans_folder / "more.csv")
     said = predictions(run, loans_folder / "more.csv", loans_folder.parent / "evaluated.csv")["prediction"].to_numpy()
-    assert found.summary.split == "more.csv"
-    assert found.summary.error == pytest.approx((said != frame["paid"]).mean())
+    assert found.rows == "more.csv"
+    assert found.result.losses().error == pytest.approx((said != frame["paid"]).mean())
     assert found.audit[0].estimate == pytest.approx((said[frame["paid"] == "yes"] == "yes").mean())
     assert found.as_dict()["goals"][0]["goal"] == "recall >= 0.5"
     assert "loss of the worst 20 %" in str(found)
@@ -146,7 +146,7 @@ def test_an_audit_is_of_the_runs_own_test_rows_or_others(run, loans_folder):
 
 def test_an_audit_without_goals_has_the_losses_and_says_how_to_set_goals(run):
     found = audit_run(run, goals=())
-    assert found.summary.error == run.summary().error
+    assert found.result.losses().error == run.result().losses().error
     assert str(found).endswith("no goals are set: write them in the goals file, or pass them to fit --from RUN")
 
 
@@ -180,7 +180,7 @@ def test_the_starting_file_can_be_fitted_as_it_is(end, loans_folder, tmp_path):
     write_new(tmp_path / "goals.toml", text)
     settings = read_goals_file(tmp_path / "goals.toml")
     assert (settings.data.target, settings.data.positive, settings.data.groups) == ("paid", "yes", ["sex"])
-    assert fit_run(tmp_path / "goals.toml").summary().error < 0.5
+    assert fit_run(tmp_path / "goals.toml").result().losses().error < 0.5
     with_goals = text.replace('    # "', '    "')
     assert len(read_goals_file_text(with_goals, tmp_path).goals) == 3
 

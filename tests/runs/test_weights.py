@@ -97,8 +97,7 @@ def test_a_limit_without_weights_means_nothing(goals_file, loans_folder):
     ("line", "told"),
     [
         ("largest_wieght = 5", r"unknown key 'largest_wieght' in the table data. Did you mean 'largest_weight'\?"),
-        ("largest_weight = 0", "data.largest_weight: expected a number greater than 0; got 0"),
-        ('largest_weight = "5"', "data.largest_weight: expected a number; got '5'"),
+        ("largest_weight = 0", "data.largest_weight: expected greater than 0; got 0"),
         ("largest_weight = inf", "data.largest_weight: expected a finite number; got inf"),
     ],
 )

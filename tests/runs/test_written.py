@@ -39,7 +39,7 @@ def test_a_run_reads_files_as_its_goals_file_says(european, tmp_path):
     assert run.columns.numeric == ["age", "income"]
     assert "delimiter" in (run.folder / "settings.json").read_text()
     european.to_csv(tmp_path / "more.csv", index=False, **EUROPEAN)
-    assert audit_run(run, tmp_path / "more.csv").summary.split == "more.csv"
+    assert audit_run(run, tmp_path / "more.csv").rows == "more.csv"
     assert predict_run(run, tmp_path / "more.csv", tmp_path / "said.csv") == len(european)
     european.to_csv(tmp_path / "usual.csv", index=False)
     with written_as(Written(",", "utf-8", ".")):  # what a command says wins

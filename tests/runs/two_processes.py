@@ -135,7 +135,7 @@ def facts(folder, rows):
 def is_whole(folder):
     """Tell whether a reader finds a whole run; else a sentence says so."""
     try:
-        open_run(folder).summary()
+        open_run(folder).result()
     except RunFolderError as error:
         words = str(error)
     else:

@@ -548,8 +548,11 @@ app.command(flowing(tables.audit), usage="Usage: counterpoise audit [OPTIONS] TA
 
 def _show_run(run: Any, shown: Shown, *, strict: bool) -> int:
     """Write the report where there is none yet, print what a run came to, and return its exit code."""
-    summary, report = run.summary(), run.report
+    from counterpoise.runs.summary import all_hold, summary_text, summary_words  # noqa: PLC0415 - heavy
+
+    result, report = run.result(), run.report
     if not report.is_file():
         pages.write_report(run.folder)
-    shown.answer(f"{summary}\n\nreport: {report}", summary.as_dict() | {"folder": run.folder, "report": report})
-    return NOT_MET if strict and not summary.all_hold else DONE
+    words = summary_words(result) | {"folder": run.folder, "report": report}
+    shown.answer(f"{summary_text(result)}\n\nreport: {report}", words)
+    return NOT_MET if strict and not all_hold(result) else DONE

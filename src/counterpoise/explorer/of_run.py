@@ -20,7 +20,6 @@ from counterpoise.runs.fitting import piped
 from counterpoise.runs.folder import Run
 from counterpoise.runs.goals_file import goals_of, parse_goals_file, rewritten
 from counterpoise.runs.methods import kind_of, models_of
-from counterpoise.runs.places import GOALS as OWN_GOALS
 from counterpoise.runs.rebalanced import changed, write_chosen
 from counterpoise.runs.results import TEST
 from counterpoise.runs.use import check_own_data, own_data
@@ -100,7 +99,7 @@ class RunExporter(Exporter):
         """
         run = self._read.run
         settings = run.settings.model_copy(update=self._changes(setting))
-        text = rewritten(run.folder / OWN_GOALS, settings, sources=run.sources)
+        text = rewritten(settings, sources=run.sources)
         parse_goals_file(text.encode(), Path("goals.toml"))  # refuses what a goals file cannot express
         return {"name": "goals.toml", "text": text}
 

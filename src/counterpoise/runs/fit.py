@@ -71,7 +71,7 @@ def fit_run(
     ...     loans(300, random_state=0)[0].to_csv(Path(place) / "loans.csv", index=False)
     ...     run = fit_run(Path(place) / "goals.toml")
     ...     again = open_run(Path(place) / "goals")
-    ...     again == run, [line.goal for line in again.summary().goals]
+    ...     again == run, [goal.text for goal in again.result().goals]
     ...     predict_run(again, Path(place) / "loans.csv", Path(place) / "predictions.csv")
     (True, ['recall >= 0.6'])
     300

@@ -33,7 +33,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from counterpoise import persist
 from counterpoise._base.shapes import ANY, TEXT, check_shape
@@ -63,9 +63,6 @@ from counterpoise.runs.places import (
 )
 from counterpoise.runs.result import RunResult, read_result
 from counterpoise.runs.settings import RunColumns, RunSettings, is_parquet
-
-if TYPE_CHECKING:
-    from counterpoise.runs.summary import RunSummary
 
 _MOST = 1000  # bytes that are read
 
@@ -197,12 +194,6 @@ class Run(NamedTuple):
     def result(self) -> RunResult:
         """Return every number of the run, and the words that belong to them."""
         return read_result(self.folder / RESULT)
-
-    def summary(self) -> "RunSummary":
-        """Return what the run came to: each goal on the test rows, and the loss of the tail."""
-        from counterpoise.runs.summary import summarize_run  # noqa: PLC0415 - heavy
-
-        return summarize_run(self.result())
 
     @property
     def report(self) -> Path:

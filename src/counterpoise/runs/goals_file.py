@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _MODEL = re.compile(r"\s*\[\[\s*method\s*\.\s*models\s*\]\]")
 _MODELS = re.compile(r"^[ \t]*+(?:method\.)?models\s*=\s*\[", re.MULTILINE)
 _ENTRY = re.compile(r"\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
-_TEXT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
-_MOST_DOTS = 500  # on a line, texts aside: what a parser does with a dotted key grows with the cube of its parts
 
 
 def line_of_model(text: str, place: int) -> str:
@@ -69,47 +67,28 @@ def as_toml(words: Mapping[str, Any]) -> str:
     return "\n".join(_lines(words, "")).lstrip("\n") + "\n"
 
 
-def rewritten(path: Path, settings: RunSettings, *, sources: Path) -> str:
-    """Return a goals file that asks for settings, made of that of the run whose models they are for.
+def rewritten(settings: RunSettings, *, sources: Path) -> str:
+    """Return a goals file that asks for settings.
 
-    What ``rebalance`` can change, alpha, goals, confidence, proof and the parameters of the method, is as the settings
-    have it; all else is as the file has it, but for comments and for ``output``, where the other run is. Data files are
-    named by their whole paths, so that the file can be anywhere.
+    Data files are named by their whole paths, so that the file can be anywhere; the run folder is not named.
 
     Parameters
     ----------
-    path : path
-        The goals file of the run.
     settings : RunSettings
-        Of the same run but for what ``rebalance`` can change.
     sources : path
         The folder that the settings name data files from.
     """
-    content = read_bytes(path)
-    before, words = _settings_of(content, path), tomllib.loads(content.decode())
-    words.pop("output", None)
-    for name in ("alpha", "confidence", "proof"):
-        if getattr(before, name) != getattr(settings, name):
-            words[name] = getattr(settings, name)
-    if before.goals != settings.goals:
-        words["goals"] = [
-            one.goal if one.confidence is None else {"goal": one.goal, "confidence": one.confidence}
-            for one in settings.goals
-        ]
-    if before.method.parameters != settings.method.parameters:
-        words["method"] = words.get("method", {}) | {"parameters": dict(settings.method.parameters) or None}
-    # Files are named by where the settings say they are now: what the words name may be where they were once.
-    tables: list[tuple[dict[str, Any], Any, tuple[str, ...]]] = [
-        (words.get(table, {}), getattr(settings, table), keys) for table, keys in _FILES.items()
-    ]
-    tables += [(one, settings.datasets[name], ("files",)) for name, one in words.get("datasets", {}).items()]
-    for table, part, keys in tables:
-        for key in keys:
-            if key in table:
-                names = getattr(part, key)
-                paths = [str((sources / name).resolve()) for name in ([names] if isinstance(names, str) else names)]
-                table[key] = paths[0] if len(paths) == 1 else paths
-    return as_toml(words)
+    words = settings.model_dump(mode="json", exclude_defaults=True, exclude={"output"})
+    words["goals"] = [one["goal"] if set(one) == {"goal"} else one for one in words.get("goals", [])]
+    tables: list[tuple[dict[str, Any], tuple[str, ...]]]
+    tables = [(words.get(table, {}), keys) for table, keys in _FILES.items()]
+    tables += [(table, ("files",)) for table in words.get("datasets", {}).values()]
+    for table, keys in tables:
+        for key in (key for key in keys if key in table):
+            names = [table[key]] if isinstance(table[key], str) else table[key]
+            paths = [str((sources / name).resolve()) for name in names]
+            table[key] = paths[0] if len(paths) == 1 else paths
+    return as_toml({name: value for name, value in words.items() if value != []})
 
 
 def _lines(words: Mapping[str, Any], place: str) -> list[str]:
@@ -143,7 +122,6 @@ def in_toml(value: Any) -> str:
 
 
 _SHOWN = 60  # characters of a value in a message
-_MOST_BITS = 64  # of a whole number: those of TOML
 _MOST_BYTES = 1 << 20  # of a goals file: room for the names of 50,000 columns
 
 
@@ -216,33 +194,14 @@ def _settings_of(content: bytes, path: Path) -> RunSettings:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise GoalsFileError(f"{path} must be UTF-8 text; byte {error.start} is not.") from error
-    bare = (_TEXT.sub("", line) for line in text.splitlines())
-    crowded = next((number for number, line in enumerate(bare, 1) if line.count(".") > _MOST_DOTS), None)
-    if crowded is not None:
-        raise GoalsFileError(
-            f"{path}, line {crowded}: a line must have at most {_MOST_DOTS} dots. Write a list over several lines."
-        )
     try:
-        content_values: Any = tomllib.loads(text)
-        is_long = _has_long_number(content_values)
-    except tomllib.TOMLDecodeError as error:
+        content_values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # the former for a number of thousands of digits too
         raise GoalsFileError(f"{path} must be TOML: {error}.") from error
-    except RecursionError as error:
-        raise GoalsFileError(f"{path} must be TOML: lists and tables are nested too deeply.") from error
-    except ValueError:  # of Python, for a number of thousands of digits
-        is_long = True
-    if is_long:
-        raise GoalsFileError(f"{path} must be TOML: a whole number has at most {_MOST_BITS} bits.")
     try:
         return RunSettings.model_validate(content_values)
     except ValidationError as error:
         raise GoalsFileError(_words(error, text, path)) from error
-
-
-def _has_long_number(value: Any) -> bool:
-    if isinstance(value, dict | list):
-        return any(map(_has_long_number, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
 def goals_of(settings: RunSettings) -> "tuple[Goal, ...]":
@@ -383,25 +342,8 @@ def _words(error: ValidationError, text: str, path: Path) -> str:
     if first["type"] == "missing":
         wanted = {"files": "a CSV or Parquet file", "target": "the column to predict", "data": "a table [data]"}
         return f"{where}: {_dotted(key)} is missing; expected {wanted.get(str(key[-1]), 'a value')}."
-    kinds = {one["type"] for one in error.errors() if one["loc"][: len(key)] == first["loc"][: len(key)]}
-    expected = "a number" if kinds == {"int_type", "float_type"} else _expected(first)
-    return f"{where}, {_dotted(key)}: expected {expected}; got {_quote(first['input'])}."
-
-
-def _expected(error: Any) -> str:
-    if str(error["type"]).endswith("too_short"):
-        return "at least one entry or character"
-    if str(error["type"]).endswith("too_long"):
-        unit = "characters" if str(error["type"]).startswith("string") else "entries"
-        return f"at most {error['ctx']['max_length']} {unit}"
-    words = str(error["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
-    simple = {"a valid string": "text", "a valid integer": "a whole number", "a valid number": "a number"}
-    simple |= {"a valid boolean": "true or false", "a valid list": "a list", "a valid dictionary": "a table"}
-    if "instance of" in words:
-        return "a table"
-    if words.startswith(("less", "greater")):
-        return f"a number {words}"
-    return simple.get(words, words[:1].lower() + words[1:])
+    expected = str(first["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
+    return f"{where}, {_dotted(key)}: expected {expected[:1].lower()}{expected[1:]}; got {_quote(first['input'])}."
 
 
 def _known_keys(key: Sequence[Any]) -> list[str]:

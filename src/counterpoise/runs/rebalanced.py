@@ -18,7 +18,7 @@ from counterpoise.runs.folder import Run, Writer, fingerprint, keep_key, read_js
 from counterpoise.runs.goals_file import goals_of, rewritten
 from counterpoise.runs.methods import GOALS as SCORED
 from counterpoise.runs.methods import as_values, defers
-from counterpoise.runs.places import CHECKPOINT, GOALS, KEY, SETTINGS
+from counterpoise.runs.places import CHECKPOINT, KEY, SETTINGS
 from counterpoise.runs.settings import GoalSettings, RunSettings, data_files
 from counterpoise.runs.steps import check_goals, finish
 from counterpoise.runs.use import known_goals, own_data
@@ -170,7 +170,7 @@ def write_chosen(
     """
     settings = run.settings.model_copy(update=changes)
     validate_goals(goals_of(settings), defers=defers(settings.method))
-    content = rewritten(run.folder / GOALS, settings, sources=run.sources).encode()
+    content = rewritten(settings, sources=run.sources).encode()
     origin = str(read_json(run.folder / SETTINGS)["fingerprint"])
     fingerprints = fingerprint(settings, data_files(settings, run.sources), origin=origin)
     writer = Writer(Path(output))

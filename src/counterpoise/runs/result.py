@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -22,8 +21,6 @@ from pydantic import (
     model_validator,
 )
 
-from counterpoise._base.shapes import ANY, TEXT, OrNone, Some, check_shape, whole
-from counterpoise._base.shapes import number as finite
 from counterpoise._base.text import short, shown
 from counterpoise.runs.errors import RunFolderError, load_json_file
 from counterpoise.runs.results import (
@@ -314,23 +311,11 @@ class DataSummary(_Part):
         return float(sum(map(len, known))) if known else math.nan
 
 
-_OBJECT = OrNone({str: ANY})
-_READ = {"seed": OrNone(whole()), "alpha": OrNone(finite()), "data": {str: ANY}, "method": _OBJECT}  # by tables, pages
-
-
-def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    check_shape({name: settings[name] for name in _READ if name in settings}, Some(_READ), "settings")
-    learner = (settings.get("method") or {}).get("learner")
-    check_shape(learner, _OBJECT, "method.learner")
-    check_shape((learner or {}).get("name", ""), TEXT, "method.learner.name")
-    return settings
-
-
 class RunResult(_Part):
     """Every number of a run, and the words that belong to them."""
 
     format: Literal["counterpoise run result 1"] = FORMAT
-    settings: Annotated[dict[str, Any], AfterValidator(_check_settings)] = {}  # the goals file with its defaults
+    settings: dict[str, Any] = {}  # the goals file with its defaults
     data: DataSummary = DataSummary()
     chosen_on: str = ""  # the split that decisions were chosen on
     met_on: str = ""  # the split on which the goals are met by construction

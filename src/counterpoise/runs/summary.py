@@ -1,8 +1,8 @@
-"""What a run came to, in a few lines."""
+"""What a run came to, in a few lines of text or as plain values: views of its result."""
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from counterpoise._base.text import text_table
@@ -13,123 +13,84 @@ from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import DEPLOYED, FIRST, MIXTURE, SPLITS
 
 
-class GoalLine(NamedTuple):
-    """One goal on the rows that judge."""
-
-    goal: str
-    estimate: float  # NaN where it cannot be measured on the rows
-    bound: float
-    verdict: str  # "holds", "undecided" or "fails" on the population, with the requested confidence; or "not asked"
-    violation: float  # of the estimate itself
-    note: str = ""  # why it was not measured
-    left_out: Sequence[str] = ()  # groups or classes with fewer rows than min_rows asks for
+def all_hold(result: RunResult) -> bool:
+    """Tell whether every goal is shown to hold on the population."""
+    return all(goal.on(result.judged).verdict == HOLDS for goal in result.goals)
 
 
-class RunSummary(NamedTuple):
-    """Goals, error and the loss of the tail on one split; ``print`` shows it."""
-
-    split: str
-    alpha: float
-    error: float
-    cvar: float
-    first_error: float | None  # of plain training, where it was measured
-    first_cvar: float | None
-    goals: tuple[GoalLine, ...]
-    objective: str = ""  # what was minimised, where it is neither the error nor the tail
-    value: float | None = None  # of the objective
-    deployed_error: float | None = None  # of the deployed model, where its answers are known
-    defer_rate: float | None = None  # part of the rows that a person decides about, where some are deferred
-    decided_error: float | None = None  # errors among the others
-    realised_cvar: float | None = None  # of the tail once decisions are drawn, where ``cvar`` is an expectation
-
-    @property
-    def all_hold(self) -> bool:
-        """Tell whether every goal is shown to hold on the population."""
-        return all(line.verdict == HOLDS for line in self.goals)
-
-    @property
-    def all_met(self) -> bool:
-        """Tell whether every goal is met on the rows themselves."""
-        return all(line.violation == 0 for line in self.goals)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        goals = [line._asdict() for line in self.goals]
-        return self._asdict() | {"goals": goals, "all_hold": self.all_hold, "all_met": self.all_met}
-
-    @property
-    def losses_text(self) -> str:
-        """Return the error, the loss of the tail and what else is known beside the goals, in lines."""
-        rows = f"{self.split} rows" if self.split in SPLITS else f"rows of {self.split}"
-        losses = {f"on the {rows}": (self.error, self.cvar)}
-        if self.first_cvar is not None and self.first_error is not None:
-            losses["plain training"] = (self.first_error, self.first_cvar)
-        if self.deployed_error is not None:
-            losses["deployed model"] = (self.deployed_error, math.nan)
-        tail = "" if self.alpha == 1 else f", loss of the worst {100 * self.alpha:g} %"
-        lines = [
-            f"{name}: error {error:.4f}" + (f"{tail} {cvar:.4f}" if tail and not math.isnan(cvar) else "")
-            for name, (error, cvar) in losses.items()
-        ]
-        if tail and self.realised_cvar is not None:
-            lines[0] += f" expected, {self.realised_cvar:.4f} once decisions are drawn"
-        if self.defer_rate is not None:
-            among = "" if self.decided_error is None else f"; error {self.decided_error:.4f} among the others"
-            lines.append(f"deferred: {self.defer_rate:.4f} of the rows{among}")
-        if self.value is not None:
-            aim = "maximised" if is_maximized(self.objective) else "minimised"
-            lines.append(f"{aim}: {self.objective}, {self.value:.4f}")
-        return "\n".join(lines)
-
-    def __str__(self) -> str:
-        lines = [self.losses_text]
-        if not self.goals:
-            lines += ["", "no goals are set: write them in the goals file, or pass them to fit --from RUN"]
-        if self.goals:
-            cells = [("verdict", "estimate", "bound", "goal")]
-            for one in self.goals:
-                words = verdict_words(one.verdict, one.violation)
-                cells.append((words, _number(one.estimate), _number(one.bound), one.goal))
-            table = text_table(cells, "<>><")
-            notes = [f"{one.goal}: {one.note}" for one in self.goals if one.note]
-            notes += [f"{one.goal}: left out: {', '.join(one.left_out)}" for one in self.goals if one.left_out]
-            lines += ["", table, *notes, *_remarks([one.goal for one in self.goals])]
-        return "\n".join(lines)
+def summary_words(result: RunResult) -> dict[str, Any]:
+    """Return what a run came to on the rows that count as plain values, for JSON."""
+    standings = {goal.text: goal.on(result.judged) for goal in result.goals}
+    goals = [{"goal": text, **standing.model_dump()} for text, standing in standings.items()]
+    are_met = all(standing.violation == 0 for standing in standings.values())
+    return loss_words(result) | {"goals": goals, "all_hold": all_hold(result), "all_met": are_met}
 
 
-def summarize_run(result: RunResult, split: str | None = None) -> RunSummary:
-    """Return the summary of a result, by default on the test rows or, without any, the last split there is."""
-    judged = split or result.judged
-    ours, plain, deployed = (result.losses(decider, judged) for decider in (MIXTURE, FIRST, DEPLOYED))
-    alpha = 1.0 if result.alpha is None else result.alpha
-    tail = ours.tail(alpha)
-    lines = []
+def loss_words(result: RunResult, name: str | None = None) -> dict[str, Any]:
+    """Return the errors and the tail of each decider on the rows that count, which may have another name."""
+    losses = {decider: result.losses(decider) for decider in (MIXTURE, FIRST, DEPLOYED)}
+    parts = ("error", "defer_rate", "decided_error", "objective")
+    words = {
+        decider: {part: getattr(one, part) for part in parts} | {"cvar": one.tail(result.alpha).value}
+        for decider, one in losses.items()
+        if not math.isnan(one.error)
+    }
+    return {"split": name or result.judged, "alpha": result.alpha, "losses": words}
+
+
+def summary_text(result: RunResult) -> str:
+    """Return what a run came to on the rows that count, in lines."""
+    lines = [losses_text(result)]
+    if not result.goals:
+        return "\n".join([*lines, "", "no goals are set: write them in the goals file, or pass them to fit --from RUN"])
+    cells, notes = [("verdict", "estimate", "bound", "goal")], []
     for goal in result.goals:
-        on = goal.on(judged)
-        lines.append(GoalLine(goal.text, on.estimate, on.bound, on.verdict, on.violation, on.note, on.left_out))
-    objective, value = result.objective, _known(ours.objective)
-    words = "" if objective is None or value is None else objective.text or objective.kind
-    beside = _known(plain.error), _known(plain.tail(alpha).value)
-    others = map(_known, (deployed.error, ours.defer_rate, ours.decided_error, tail.realised))
-    return RunSummary(judged, alpha, ours.error, tail.value, *beside, tuple(lines), words, value, *others)
+        standing = goal.on(result.judged)
+        words = verdict_words(standing.verdict, standing.violation)
+        cells.append((words, _number(standing.estimate), _number(standing.bound), goal.text))
+        notes += [f"{goal.text}: {standing.note}"] if standing.note else []
+        notes += [f"{goal.text}: left out: {', '.join(standing.left_out)}"] if standing.left_out else []
+    return "\n".join([*lines, "", text_table(cells, "<>><"), *notes, *_remarks(goal.text for goal in result.goals)])
 
 
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+def losses_text(result: RunResult, name: str | None = None) -> str:
+    """Return the error, the loss of the tail and what else is known beside the goals, in lines."""
+    split, ours = name or result.judged, result.losses()
+    rows = f"{split} rows" if split in SPLITS else f"rows of {split}"
+    tail = "" if result.tail is None else f", loss of the worst {100 * result.tail:g} %"
+    lines = []
+    for label, decider in {f"on the {rows}": MIXTURE, "plain training": FIRST, "deployed model": DEPLOYED}.items():
+        losses = result.losses(decider)
+        value = losses.tail(result.alpha).value
+        has_tail = tail and not math.isnan(value) and decider != DEPLOYED
+        if not math.isnan(losses.error):
+            lines.append(f"{label}: error {losses.error:.4f}{f'{tail} {value:.4f}' if has_tail else ''}")
+    realised = ours.tail(result.alpha).realised
+    if tail and not math.isnan(realised):
+        lines[0] += f" expected, {realised:.4f} once decisions are drawn"
+    if not math.isnan(ours.defer_rate):
+        among = "" if math.isnan(ours.decided_error) else f"; error {ours.decided_error:.4f} among the others"
+        lines.append(f"deferred: {ours.defer_rate:.4f} of the rows{among}")
+    if result.objective is not None and not math.isnan(ours.objective):
+        text = result.objective.text or result.objective.kind
+        lines.append(f"{'maximised' if is_maximized(text) else 'minimised'}: {text}, {ours.objective:.4f}")
+    return "\n".join(lines)
 
 
 class RunAudit(NamedTuple):
     """How a run's model does on some rows; ``print`` shows it."""
 
-    summary: RunSummary  # error and loss of the tail, without goals
+    result: RunResult  # the losses on these rows
+    rows: str  # which they are
     audit: Audit
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        return self.summary._asdict() | audit_words(self.audit)
+        return loss_words(self.result, self.rows) | audit_words(self.audit)
 
     def __str__(self) -> str:
-        return f"{self.summary.losses_text}\n\n{audit_text(self.audit)}" if self.audit else str(self.summary)
+        losses = losses_text(self.result, self.rows)
+        return f"{losses}\n\n{audit_text(self.audit)}" if self.audit else summary_text(self.result)
 
 
 def audit_text(audit: Audit) -> str:

@@ -46,7 +46,7 @@ from counterpoise.runs.reading import column_names, read_column
 from counterpoise.runs.result import RunResult
 from counterpoise.runs.results import TEST, TRAIN
 from counterpoise.runs.settings import DataSettings, RunSettings, data_files, written_as
-from counterpoise.runs.summary import RunAudit, summarize_run
+from counterpoise.runs.summary import RunAudit
 from counterpoise.runs.tables import group_columns
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -325,8 +325,8 @@ def audit_run(
         audit = evaluation.audit(TEST, audited_goals, drawn=drawn)
     assert audit is not None  # noqa: S101 - the model decides about all rows
     settings = run.settings.model_dump(mode="json")
-    summary = summarize_run(RunResult(settings=settings, splits={TEST: split_result(evaluation, TEST)}))
-    return RunAudit(summary._replace(split=name), audit)
+    result = RunResult(settings=settings, splits={TEST: split_result(evaluation, TEST)})
+    return RunAudit(result, name, audit)
 
 
 def _set_limits(run: Run, largest_weight: float | None, largest_value: float | dict[str, float] | None) -> Run:
