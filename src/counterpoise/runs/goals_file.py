@@ -342,7 +342,9 @@ def _words(error: ValidationError, text: str, path: Path) -> str:
     if first["type"] == "missing":
         wanted = {"files": "a CSV or Parquet file", "target": "the column to predict", "data": "a table [data]"}
         return f"{where}: {_dotted(key)} is missing; expected {wanted.get(str(key[-1]), 'a value')}."
-    expected = str(first["msg"]).removeprefix("Input should be ").removeprefix("Value error, ")
+    kinds = {one["type"] for one in error.errors() if one["loc"][: len(key)] == first["loc"][: len(key)]}
+    is_number = kinds == {"int_type", "float_type"}
+    expected = "a number" if is_number else str(first["msg"]).removeprefix("Input should be ")
     return f"{where}, {_dotted(key)}: expected {expected[:1].lower()}{expected[1:]}; got {_quote(first['input'])}."
 
 
