@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import counterpoise as cp
-from counterpoise.displays import CVaRCurveDisplay, RateDisplay, TradeoffDisplay
+from counterpoise.displays import CVaRCurveDisplay, RateDisplay, ResampleDisplay, TradeoffDisplay
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 matplotlib.use("Agg")
@@ -165,3 +165,67 @@ def test_a_classifier_that_draws_has_a_second_curve_of_what_is_realised():
     assert [line.get_label() for line in display.ax_.lines] == ["ours", "ours, once drawn"]
     voted = cp.AdaLPBoostClassifier(**model.get_params(deep=False) | {"decision": "vote"}).fit(X, y)
     assert CVaRCurveDisplay.from_estimator(voted, X, y).realised is None
+
+
+def scored(n_rows=600):
+    rng = np.random.default_rng(3)
+    y = (rng.random(n_rows) < 0.4).astype(int)
+    return (rng.normal(size=n_rows) + 1.5 * y)[:, None], y
+
+
+def first_column(rows):
+    return rows[:, 0]
+
+
+def test_resamples_repeat_the_choice_on_the_rows_that_were_drawn():
+    X, y = scored()
+    options = {"cv": "prefit", "objective": "false_positive_rate", "goals": "recall >= 0.8", "confidence": None}
+    model = cp.GoalClassifier(first_column, **options).fit(X, y)
+    display = ResampleDisplay.from_estimator(model, n_resamples=5, random_state=7)
+    rng = np.random.default_rng(7)
+    for place in range(5):
+        rows = rng.integers(0, len(y), len(y))
+        again = cp.GoalClassifier(first_column, **options).fit(X[rows], y[rows])
+        threshold = again.rules_[0].thresholds["all"]
+        assert display.thresholds["all"][place] == threshold
+        assert display.values["recall >= 0.8"][place] == pytest.approx((X[y == 1, 0] > threshold).mean())
+    assert display.bounds == {"recall >= 0.8": 0.8}
+    assert display.n_infeasible == 0
+
+
+def test_resamples_show_thresholds_by_group_and_values_beside_bounds():
+    X, y = scored()
+    sex = {"sex": np.where(np.arange(len(y)) % 2, "F", "M")}
+    model = cp.GoalClassifier(first_column, cv="prefit", goals=["recall >= 0.8", "positive_rate <= 0.6"], by="sex")
+    model.fit(X, y, sensitive_features=sex)
+    display = ResampleDisplay.from_estimator(model, n_resamples=4, random_state=0)
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["sex=F", "sex=M"]
+    display.plot(quantity="values")
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["recall >= 0.8", "positive_rate <= 0.6"]
+    with pytest.raises(ValueError, match="quantity must be"):
+        display.plot(quantity="errors")
+
+
+def test_resamples_on_which_goals_cannot_be_met_are_counted():
+    X, y = scored(200)
+    tight = cp.GoalClassifier(first_column, cv="prefit", confidence=None, goals="recall >= 0.8").fit(X, y)
+    least = tight.rebalance(objective="false_positive_rate").value_
+    goals = ["recall >= 0.8", f"false_positive_rate <= {least}"]
+    display = ResampleDisplay.from_estimator(tight.rebalance(goals=goals), n_resamples=20, random_state=0)
+    assert 0 < display.n_infeasible < 20
+    assert display.thresholds["all"].size == 20 - display.n_infeasible
+
+
+def test_resamples_draw_persons_with_all_their_rows():
+    X, y = scored(300)
+    twice = np.repeat(np.arange(300), 2)
+    options = {"cv": "prefit", "objective": "false_positive_rate", "goals": "recall >= 0.8", "confidence": None}
+    once = cp.GoalClassifier(first_column, **options).fit(X, y)
+    doubled = cp.GoalClassifier(first_column, **options).fit(X[twice], y[twice], ids=twice)
+    displays = [ResampleDisplay.from_estimator(model, n_resamples=5, random_state=1) for model in (once, doubled)]
+    assert displays[0].thresholds["all"].tolist() == displays[1].thresholds["all"].tolist()
+
+
+def test_resamples_of_draws_are_refused(mixture):
+    with pytest.raises(TypeError, match="pass a fitted GoalClassifier of two classes"):
+        ResampleDisplay.from_estimator(mixture)

@@ -34,6 +34,7 @@ from counterpoise.classifiers.planning import plan as plan
 from counterpoise.classifiers.search import goal_scorer as goal_scorer
 from counterpoise.displays import CVaRCurveDisplay as CVaRCurveDisplay
 from counterpoise.displays import RateDisplay as RateDisplay
+from counterpoise.displays import ResampleDisplay as ResampleDisplay
 from counterpoise.displays import TradeoffDisplay as TradeoffDisplay
 from counterpoise.explorer.pages import explore as explore
 from counterpoise.goals import rates as rates

@@ -1,4 +1,4 @@
-"""Figures in the manner of scikit-learn's displays: the tail of a classifier, its rates by group, the price of a goal.
+"""Figures in the manner of scikit-learn's displays: the tail of a classifier, rates by group, the price of a goal.
 
 Each display holds the numbers that it draws; ``plot`` draws them again, into other axes if wanted. matplotlib is loaded
 when a figure is drawn. Names of groups and models are drawn as they are, never read as formulas.
@@ -9,19 +9,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_losses
+from counterpoise._base.checks import check_alphas, check_choice, check_confidence, check_count, check_losses
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.auditing.audit import classes_of_model, deciding_model, defer_label_of
 from counterpoise.goals.catalogue import needs
 from counterpoise.goals.classes import as_labels, check_answers, known_labels, without_deferred
+from counterpoise.goals.infeasible import InfeasibleGoals
 from counterpoise.goals.rates import ALIASES, METRICS, RATIOS, make_metric
-from counterpoise.goals.terms import Dataset
+from counterpoise.goals.terms import DEFAULT, Dataset
 from counterpoise.metrics import cvar_curve, rate_table, realised_cvar
+from counterpoise.rules.families import ThresholdRules
 from counterpoise.rules.options import kind_of_decision
 from counterpoise.rules.tradeoff import Tradeoff, tradeoff
 from counterpoise.theory.confidence import binomial_bounds
 
-__all__ = ["CVaRCurveDisplay", "RateDisplay", "TradeoffDisplay", "count_bounds"]
+__all__ = ["CVaRCurveDisplay", "RateDisplay", "ResampleDisplay", "TradeoffDisplay", "count_bounds"]
 
 _ALPHAS = np.geomspace(0.01, 1.0, 61)  # even steps on the logarithmic axis that is drawn
 _DRAWN = ("sticky", "sample", "ramp")  # values of ``decision`` under which answers are drawn
@@ -352,6 +354,124 @@ class TradeoffDisplay:
         title = self.name if name is None else name
         self.ax_ = self.tradeoff.plot(_axes(ax), **{"label": title} | kwargs)
         self.figure_, self.line_ = self.ax_.figure, self.ax_.lines[-1]
+        _legend(self.ax_)
+        return self
+
+
+class ResampleDisplay:
+    """The thresholds, and the values of the goals, of the rules chosen on resamples of the selection rows.
+
+    Parameters
+    ----------
+    thresholds : dict from groups to arrays of shape (n_chosen,)
+        The upper threshold of each group, one for each resample whose goals can be met.
+    values : dict from the texts of goals to arrays of shape (n_chosen,)
+        The value of each goal on all selection rows, by the rule chosen on the resample.
+    bounds : dict from the texts of goals to floats
+    n_infeasible : int, default=0
+        The resamples on which no rule meets the goals.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib objects
+        What was drawn last.
+
+    Examples
+    --------
+    >>> from counterpoise import GoalClassifier, ResampleDisplay
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegression(max_iter=5000).fit(X[:200], y[:200])
+    >>> decided = GoalClassifier(model, cv="prefit", goals="recall >= 0.95", objective="precision")
+    >>> decided = decided.fit(X[200:], y[200:])
+    >>> display = ResampleDisplay.from_estimator(decided, n_resamples=20, random_state=0)
+    >>> display.thresholds["all"].shape, display.n_infeasible
+    ((20,), 0)
+    """
+
+    def __init__(
+        self,
+        *,
+        thresholds: Mapping[str, FloatArray],
+        values: Mapping[str, FloatArray],
+        bounds: Mapping[str, float],
+        n_infeasible: int = 0,
+    ) -> None:
+        self.thresholds = thresholds
+        self.values = values
+        self.bounds = bounds
+        self.n_infeasible = n_infeasible
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, n_resamples: int = 60, random_state: Any = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Choose one rule on each of several resamples of the stored scores, and draw the thresholds.
+
+        Parameters
+        ----------
+        estimator : fitted GoalClassifier of two classes
+            Or a pipeline or search that ends in one. The choice is that of its goals without margins; no model is
+            trained. Where ``fit`` was given ``ids``, persons are drawn, with all their rows. Rows of other datasets
+            stay as they are.
+        n_resamples : int, default=60
+        random_state : int, numpy Generator or None
+        ax : matplotlib axes, optional
+        **kwargs
+            As for ``plot``.
+        """
+        model = deciding_model(estimator)
+        family = getattr(model, "family_", None)
+        if not isinstance(family, ThresholdRules) or len(model.rules_) > 1:
+            raise TypeError(
+                "ResampleDisplay shows one rule of thresholds: pass a fitted GoalClassifier of two classes with "
+                f'decision="fixed"; got {type(model).__name__}.'
+            )
+        problem, rng = model.problem()._replace(confidence=None), np.random.default_rng(random_state)
+        n_rows = family.selection_data.is_positive.size
+        persons = family.selection_data.persons
+        units = np.arange(n_rows) if persons is None else np.asarray(persons)
+        order = np.argsort(units, kind="stable")
+        rows_of_units = np.split(order, np.flatnonzero(np.diff(units[order])) + 1)
+        all_rows = {name: np.arange(len(scores)) for name, scores in family.selection_data.scores.items()}
+        chosen, checks = [], []
+        for _ in range(check_count(n_resamples, "n_resamples")):
+            drawn = rng.integers(0, len(rows_of_units), len(rows_of_units))
+            rows = np.concatenate([rows_of_units[unit] for unit in drawn])
+            try:
+                rules: Any = family.only({**all_rows, DEFAULT: rows}).solve(problem).chosen
+            except InfeasibleGoals:
+                continue
+            chosen.append(rules.rules[0])
+            checks.append(family.predictions(rules).answers.checks(model.goals_, np.ones(1)))
+        texts = [str(goal) for goal in model.goals_]
+        groups = model.groups_.names
+        return cls(
+            thresholds={group: np.array([rule.thresholds.get(group, np.nan) for rule in chosen]) for group in groups},
+            values={text: np.array([check[place].value for check in checks]) for place, text in enumerate(texts)},
+            bounds={text: float(check.bound) for text, check in zip(texts, model.check_goals(), strict=True)},
+            n_infeasible=n_resamples - len(chosen),
+        ).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, quantity: str = "thresholds", **kwargs: Any) -> Self:
+        """Draw a box for each group's threshold, or for each goal's value; ``kwargs`` go to matplotlib's ``boxplot``.
+
+        ``quantity`` is ``"thresholds"`` or ``"values"``.
+        """
+        check_choice(quantity, "quantity", ("thresholds", "values"))
+        shown = self.thresholds if quantity == "thresholds" else self.values
+        self.ax_ = _axes(ax)
+        self.figure_ = self.ax_.figure
+        places = np.arange(len(shown))
+        options = {"orientation": "horizontal", "positions": places, "manage_ticks": False} | kwargs
+        self.ax_.boxplot([numbers[np.isfinite(numbers)] for numbers in shown.values()], **options)
+        if quantity == "values":
+            self.ax_.plot(list(self.bounds.values()), places, "|", markersize=20, label="bound")
+        self.ax_.set_yticks(places, labels=list(shown), parse_math=False)
+        self.ax_.set_ylim(len(shown) - 0.5, -0.5)  # the first on top
+        self.ax_.set_xlabel("threshold" if quantity == "thresholds" else "value on all selection rows")
+        self.ax_.grid(visible=True, axis="x", alpha=0.3)
         _legend(self.ax_)
         return self
 

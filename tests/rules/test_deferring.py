@@ -165,6 +165,8 @@ def test_wrong_uses_are_told(settings, message):
         (("a lot",), "cost of Deferral must be a number in"),
         ((True,), "cost of Deferral must be a number in"),
         ((np.nan,), "cost of Deferral must lie in"),
+        ((0.2, "defer", -0.1), r"error of Deferral must lie in \[0, 1\]"),
+        ((0.7, "defer", 0.4), r"cost \+ error of Deferral, .* must be at most 1, .* got 0.7 \+ 0.4"),
         ((0.2, None), "label must be a text or a number that no class has; got None"),
     ],
 )
@@ -179,3 +181,35 @@ def test_a_deferral_for_nothing_is_warned_of():
         cp.GoalClassifier(
             [lambda rows: np.zeros(len(rows))], cv="prefit", decision="sticky", alpha=1.0, deferral=cp.Deferral(0.0)
         ).fit(X, y)
+
+
+def test_the_loss_counts_errors_of_the_person_as_a_higher_cost_does():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(800, 1))
+    y = (rng.random(800) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    options = {"cv": "prefit", "goals": "recall >= 0.4", "confidence": None}
+    erring, dear = (
+        cp.GoalClassifier(lambda rows: rows[:, 0], deferral=deferral, **options).fit(X, y)
+        for deferral in (cp.Deferral(0.1, error=0.15), cp.Deferral(0.25))
+    )
+    assert (erring.predict(X) == dear.predict(X)).all()
+    assert erring.value_ == pytest.approx(dear.value_)
+    decisions = erring.predict(X)
+    wrong = (decisions != "defer") & (decisions != y.astype(str)) & (decisions != y)
+    assert erring.value_ == pytest.approx(wrong.mean() + 0.25 * (decisions == "defer").mean())
+
+
+def test_a_goal_adds_the_errors_of_the_person():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(800, 1))
+    y = (rng.random(800) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    goal = "error_rate + 0.15 * defer_rate <= 0.18"
+    model = cp.GoalClassifier(
+        lambda rows: rows[:, 0], cv="prefit", goals=goal, confidence=None, deferral=cp.Deferral(0.1, error=0.15)
+    ).fit(X, y)
+    decisions = model.predict(X).astype(str)
+    deferred = decisions == "defer"
+    wrong = (decisions != y.astype(str)) & ~deferred
+    check = model.check_goals()[0]
+    assert check.holds
+    assert check.value == pytest.approx(wrong.mean() + 0.15 * deferred.mean())

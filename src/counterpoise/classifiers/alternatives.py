@@ -599,7 +599,7 @@ def _performance_of(model: Any) -> Rate:
     """Return what is minimised as a rate: the error where the objective is a risk, with the cost of deferred rows."""
     if isinstance(model.objective_, Rate):
         return model.objective_
-    return error_rate() if model.deferral is None else error_rate() + model.deferral.cost * defer_rate()
+    return error_rate() if model.deferral is None else error_rate() + model.deferral.loss * defer_rate()
 
 
 def _value(estimate: Estimate | None) -> float:

@@ -335,7 +335,7 @@ def deferral_at(estimator: Any, cost: float | None) -> Deferral | None:
     if cost is None:
         return None
     own = estimator.deferral
-    return Deferral(cost) if own is None else replace(own, cost=cost)
+    return Deferral(cost) if own is None else replace(own, cost=min(cost, 1.0 - own.error))
 
 
 def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = None) -> SessionState:
@@ -440,7 +440,7 @@ def _of_models(data: PoolPredictions, held_out: HeldOutRows | None) -> SessionSt
 
 def _labels(table: Table, data: PoolPredictions | ScoreTable) -> Labels | None:
     positive = data.answers.positive.labels.positive
-    cost = data.deferral.cost if isinstance(data, ScoreTable) and data.deferral else 0.0
+    cost = data.deferral.loss if isinstance(data, ScoreTable) and data.deferral else 0.0
     return None if table.y is None else Labels(np.asarray(table.y == positive), table.sample_weight, cost)
 
 

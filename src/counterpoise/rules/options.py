@@ -22,21 +22,44 @@ class Deferral:
         The loss of a row that is deferred; an error costs 1.
     label : text or number, default="defer"
         What ``predict`` returns for deferred rows; no class may have this label.
+    error : float in [0, 1 - cost], default=0
+        How often the person decides wrongly. Goals count the classifier's own decisions; to count the person's errors
+        in one, write ``error_rate + 0.05 * defer_rate <= 0.1``.
+
+    Attributes
+    ----------
+    loss : float
+        What a deferred row adds to the loss: ``cost + error``.
 
     Examples
     --------
     >>> from counterpoise import Deferral, GoalClassifier
     >>> GoalClassifier(deferral=Deferral(0.2)).deferral
-    Deferral(cost=0.2, label='defer')
+    Deferral(cost=0.2, label='defer', error=0.0)
+    >>> Deferral(0.2, error=0.05).loss
+    0.25
     """
 
     cost: float
     label: Any = "defer"
+    error: float = 0.0
 
     def __post_init__(self) -> None:
         cost = check_number(self.cost, "cost of Deferral", "[0, 1]", "the loss of a row that a person decides about")
         object.__setattr__(self, "cost", cost)
+        error = check_number(self.error, "error of Deferral", "[0, 1]", "how often a person decides wrongly")
+        if cost + error > 1:
+            raise ValueError(
+                "cost + error of Deferral, the loss of a deferred row, must be at most 1, the loss of an error; got "
+                f"{cost:g} + {error:g}."
+            )
+        object.__setattr__(self, "error", error)
         check_defer_label(self.label, (), "label")
+
+    @property
+    def loss(self) -> float:
+        """Return the loss of a deferred row: its cost, and an error with the person's probability of one."""
+        return self.cost + self.error
 
 
 @dataclass(frozen=True)

@@ -108,14 +108,14 @@ class Decisions(NamedTuple):
             return label_losses(self.labels, labels, deferral)
         places = np.searchsorted(self.answers[: self.chances.shape[1] - (deferral is not None)], labels)
         lost = 1.0 - self.chances[np.arange(labels.size), places]
-        return lost if deferral is None else lost - (1.0 - deferral.cost) * self.chances[:, -1]
+        return lost if deferral is None else lost - (1.0 - deferral.loss) * self.chances[:, -1]
 
 
 def label_losses(decisions: AnyArray, labels: AnyArray, deferral: Deferral | None) -> FloatArray:
     """Return 1 for each wrong answer, and for deferred rows their cost."""
     lost: FloatArray = np.asarray(decisions != labels).astype(np.float64)
     if deferral is not None:
-        lost[where_equal(decisions, deferral.label)] = deferral.cost
+        lost[where_equal(decisions, deferral.label)] = deferral.loss
     return lost
 
 

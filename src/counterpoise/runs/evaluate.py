@@ -155,7 +155,7 @@ def evaluate(run: Evaluation) -> result.RunResult:
     deferral = None
     if run.deferral is not None:
         curve = list(_deferral_curve(run)) if has_rules(run.model) else []
-        deferral = result.DeferralResult(cost=run.deferral.cost, label=str(run.deferral.label), curve=curve)
+        deferral = result.DeferralResult(cost=run.deferral.loss, label=str(run.deferral.label), curve=curve)
     run_result = result.RunResult(
         settings=settings.model_dump(mode="json"),
         data=_data_summary(run),
@@ -201,7 +201,7 @@ def split_result(run: Evaluation, split: str, *, with_objective: bool = False) -
             # Once decisions are drawn each row is wrong, deferred or right. How many are is known before the draw:
             # without deferral the tail's loss is min(1, error / alpha), whatever the mixture.
             wrong, left = measures["error"], measures.get("defer_rate", 0.0)
-            cost = 0.0 if run.deferral is None else run.deferral.cost
+            cost = 0.0 if run.deferral is None else run.deferral.loss
             tails["realised"] = cvar_curve([1.0, cost, 0.0], alphas, [wrong, left, max(1.0 - wrong - left, 0.0)])
         points = [dict(zip(("alpha", *tails), one, strict=True)) for one in zip(alphas, *tails.values(), strict=True)]
         measures["objective"] = objectives.get(decider, math.nan)
@@ -221,7 +221,7 @@ def error_and_deferral(run: Evaluation, decider: str, losses: FloatArray, split:
     if run.deferral is None or decided is None:
         return {"error": mean}
     left = float(np.average(decided.probabilities[:, -1], weights=weights))
-    error = max(mean - run.deferral.cost * left, 0.0)
+    error = max(mean - run.deferral.loss * left, 0.0)
     return {"error": error, "defer_rate": left} | ({"decided_error": error / (1.0 - left)} if left < 1 else {})
 
 

@@ -113,7 +113,7 @@ def as_values(parameters: Mapping[str, Any]) -> dict[str, Any]:
     --------
     >>> from counterpoise.runs.methods import as_values
     >>> as_values({"deferral": {"cost": 0.2}, "budget": 0.01})
-    {'deferral': Deferral(cost=0.2, label='defer'), 'budget': 0.01}
+    {'deferral': Deferral(cost=0.2, label='defer', error=0.0), 'budget': 0.01}
     """
     return {
         name: _value(name, value) if name in _VALUES and isinstance(value, Mapping) else value

@@ -244,7 +244,7 @@ def evaluate_decisions(
         audit = run.audit(split)
     deferral = None
     if roles.deferral is not None:
-        deferral = DeferralResult(cost=roles.deferral.cost, label=str(roles.deferral.label))
+        deferral = DeferralResult(cost=roles.deferral.loss, label=str(roles.deferral.label))
     run_result = RunResult(
         settings=settings.model_dump(mode="json", exclude_defaults=True),
         data=data_summary(run),

@@ -208,7 +208,7 @@ class ClassTable(NamedTuple):
             name: np.stack([one(part[:, model]) for model, one in enumerate(calibrations)])
             for name, part in self.scores.items()
         }
-        n_classes, cost = len(self.positive.classes), None if self.deferral is None else self.deferral.cost
+        n_classes, cost = len(self.positive.classes), None if self.deferral is None else self.deferral.loss
         shape = (len(groups.names), n_classes, n_classes + (cost is not None))
         codes = groups.codes_of_each(self.answers.tables)
         return CalibratedScores(self, groups, codes, probabilities, self.codes, self.mass, shape, cost)

@@ -157,7 +157,7 @@ class ScoreTable(NamedTuple):
         codes_of_rules = {
             name: np.where(one[0], 1, np.where(one[1], DEFERRED, 0)).astype(np.uint8) for name, one in above.items()
         }
-        losses = np.where(codes_of_rules[TRAIN] == DEFERRED, self.deferral.cost, wrong.astype(np.float64))
+        losses = np.where(codes_of_rules[TRAIN] == DEFERRED, self.deferral.loss, wrong.astype(np.float64))
         positive = self.answers.positive._replace(deferred=self.deferral.label)
         answers = replace(self.answers, positives={}, codes=codes_of_rules, positive=positive)
         return PoolPredictions(losses, self.sample_weight, self.groups, answers)
@@ -321,7 +321,7 @@ def rank(table: ScoreTable, groups: RuleGroups) -> RankedScores:
     scores, together = np.concatenate([table.scores[name] for name in codes]), np.concatenate(list(codes.values()))
     cuts = find_cuts(scores, together, len(groups.names), defers=table.deferral is not None)
     weights = table.answers.tables[TRAIN].weights()
-    cost = None if table.deferral is None else table.deferral.cost
+    cost = None if table.deferral is None else table.deferral.loss
     return RankedScores(table, groups, codes, cuts, table.is_positive, np.asarray(weights / weights.sum()), cost)
 
 
