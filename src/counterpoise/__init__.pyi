@@ -38,6 +38,7 @@ from counterpoise.displays import ResampleDisplay as ResampleDisplay
 from counterpoise.displays import TradeoffDisplay as TradeoffDisplay
 from counterpoise.explorer.pages import explore as explore
 from counterpoise.goals import rates as rates
+from counterpoise.goals.partial_labels import PartialLabels as PartialLabels
 from counterpoise.persist import load as load
 from counterpoise.persist import save as save
 from counterpoise.rules.explaining import Explanation as Explanation

@@ -188,14 +188,16 @@ def check_loss_vector(losses: ArrayLike) -> FloatArray:
     return vector
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, n_samples: int) -> FloatArray | None:
-    """Return the sample weights as floats, or None where all samples weigh the same."""
+def check_sample_weight(
+    sample_weight: ArrayLike | None, n_samples: int, *, are_masses: bool = False
+) -> FloatArray | None:
+    """Return the sample weights as floats, or None where all samples weigh the same; masses may be negative."""
     if sample_weight is None:
         return None
     vector = check_vector(sample_weight, "sample_weight", n_samples, "one weight for each sample")
-    if vector.min() < 0:
+    if vector.min() < 0 and not are_masses:
         raise ValueError(f"sample_weight must not be negative; got a weight of {float(vector.min())!r}.")
-    if vector.max() == 0:
+    if vector.max() <= 0:
         raise ValueError("sample_weight must have at least one weight above zero; got zeros only.")
     return np.asarray(vector / vector.max())  # so that sums of weights of any size stay finite
 

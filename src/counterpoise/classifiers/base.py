@@ -19,8 +19,9 @@ from counterpoise._base.progress import RunProgress, progress_callback
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.classifiers.capacity import decide_top
 from counterpoise.classifiers.goal_effects import goal_effects
-from counterpoise.goals import GoalCheck, InfeasibleGoals, Table, as_goals
+from counterpoise.goals import GoalCheck, InfeasibleGoals, Ratio, Table, as_goals
 from counterpoise.goals.expressions import amount_columns
+from counterpoise.goals.partial_labels import PartialLabels
 from counterpoise.goals.tables import count_missing, with_train
 from counterpoise.rules.cautions import (
     check_problem,
@@ -69,7 +70,7 @@ from counterpoise.rules.pool import Pool, named_models
 from counterpoise.rules.ratios import value_of_decisions
 from counterpoise.rules.rows import LabelledData, as_rows, checked_features, known_columns, n_rows
 from counterpoise.rules.ways_out import with_outcomes
-from counterpoise.theory.risks import Risk
+from counterpoise.theory.risks import Risk, WorstGroup
 
 DECISIONS = ("sticky", "sample", "vote")
 DRAWN = (STICKY, "sample")
@@ -762,6 +763,7 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
 
     def _check_labelled(self, X: Any, y: Any) -> tuple[Any, AnyArray]:
         """Return labelled rows as the models take them, after checking their shapes."""
+        y = y.filled if isinstance(y, PartialLabels) else y
         X, labels = as_rows(X), np.asarray(column_or_1d(as_array(y), warn=True))
         if len(labels) != n_rows(X):
             raise ValueError(f"y must hold one label for each of the {n_rows(X)} rows of X; got {len(labels)}.")
@@ -769,9 +771,10 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
         if n_missing:
             raise ValueError(
                 f"y must hold a label for each row; {n_missing} of {len(labels)} are missing (NaN or None). Fit on "
-                "the rows with a label, and pass all rows as datasets={'everybody': Table(X)}: goals on everybody can "
-                "be on rates that need no labels, such as selection_rate(everybody). Rates that need them cannot be "
-                "estimated on everybody; audit(..., labelled=...) bounds them, whatever the labels are."
+                "the rows with a label; where chance decides whose label is known, choose on PartialLabels. Or pass "
+                "all rows as datasets={'everybody': Table(X)}: goals on everybody can be on rates that need no labels, "
+                "such as selection_rate(everybody). Rates that need them cannot be estimated on everybody; audit(..., "
+                "labelled=...) bounds them, whatever the labels are."
             )
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
@@ -784,8 +787,27 @@ class MixtureBase(ClassifierMixin, BaseEstimator):
     def labelled_data(self, X: Any, y: Any, **columns: Any) -> LabelledData:
         """Return checked labelled rows; ``columns`` are what else belongs to them, as ``LabelledData.of`` takes it."""
         checked, problem = self.check_predict_input(X), self.problem_of_fit()
+        if isinstance(y, PartialLabels) and not y.is_complete:
+            self._check_takes_partial_labels(problem)
         amounts = amount_columns([*problem.goals, *rate_of(problem.objective)])
         return LabelledData.of(checked, y, self.classes_, original=X, amounts=amounts, **columns)
+
+    def _check_takes_partial_labels(self, problem: Problem) -> None:
+        """Refuse what is not known of labels that are known in part."""
+        objective = problem.objective
+        reasons = {
+            "a classifier that mixes models": not self.decides_by_scores,
+            f"{len(self.classes_)} classes": len(self.classes_) > _PAIR,
+            f"decision={problem.decision!r}": problem.decision != FIXED,
+            "a Proof": isinstance(problem.confidence, Proof),
+            f"the objective {objective}": isinstance(objective, Ratio | WorstGroup),
+        }
+        reason = next((reason for reason, holds in reasons.items() if holds), None)
+        if reason is not None:
+            raise ValueError(
+                "PartialLabels are for GoalClassifier with two classes, one rule (decision='fixed'), margins, and the "
+                f"error or a rate as objective; got {reason}. Choose on the rows with a label alone."
+            )
 
     def check_problem(
         self, problem: Problem, data: LabelledData, datasets: Mapping[str, Table] | None, **checks: Any

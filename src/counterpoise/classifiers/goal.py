@@ -27,6 +27,7 @@ from counterpoise.classifiers.folds import MOST_MEASURED, Split, Training, check
 from counterpoise.goals import Rate, Table
 from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.expressions import terms_of
+from counterpoise.goals.partial_labels import PartialLabels
 from counterpoise.goals.tables import with_train
 from counterpoise.rules.choosing import FIXED, Problem, check_one_rule, check_tail_solver
 from counterpoise.rules.draws import generator_of, make_key
@@ -35,7 +36,7 @@ from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import Deferral, Proof
 from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
 from counterpoise.rules.proving import share_to_test
-from counterpoise.rules.rows import person_numbers, set_input_tags
+from counterpoise.rules.rows import n_rows, person_numbers, set_input_tags
 
 PREFIT = "prefit"
 
@@ -220,7 +221,8 @@ class GoalClassifier(MixtureBase):
         X : array, sparse matrix, data frame or sequence with n_samples rows
             Labelled rows, as the models take them: nothing is converted.
         y : array of shape (n_samples,)
-            Labels of two or more classes, of any type.
+            Labels of two or more classes, of any type; with ``cv="prefit"`` also ``PartialLabels``, where only some are
+            known.
         sample_weight : array of shape (n_samples,), optional
             Non-negative. A model that takes none is trained on rows drawn by them.
         sensitive_features : data frame, dict of arrays or array, optional
@@ -235,7 +237,7 @@ class GoalClassifier(MixtureBase):
             Other datasets that goals or the objective use: rows that the models are not trained on.
         X_val, y_val : optional
             Rows to choose the rules on, in place of folds: they are then the dataset ``train`` of goals, and the models
-            are trained on all of ``X``.
+            are trained on all of ``X``. ``y_val`` may be ``PartialLabels``, where only some labels are known.
         sample_weight_val, sensitive_features_val, baseline_val, ids_val : optional
             What belongs to the rows of ``X_val``.
         largest_weight : float, optional
@@ -262,18 +264,14 @@ class GoalClassifier(MixtureBase):
         """
         self.check_parameters()
         X, labels = self._check_labelled(X, y)
-        if 0 in X.shape:
-            raise ValueError(
-                f"X must hold rows and features to train on; got {X.shape[0]} sample(s) and {X.shape[-1]} feature(s) "
-                f"(shape={X.shape}) while a minimum of 1 is required."
-            )
         columns = {"sensitive_features": sensitive_features, "baseline": baseline, "sample_weight": sample_weight}
+        limits = {"largest_weight": largest_weight, "largest_value": largest_value}
         columns_val = {
             "sensitive_features": sensitive_features_val,
             "baseline": baseline_val,
             "sample_weight": sample_weight_val,
         }
-        self._check_held_out(X_val, y_val, columns, columns_val | {"ids": ids_val})
+        self._check_rows(X, y, X_val, y_val, columns, columns_val | {"ids": ids_val})
         models, positive = self._models_and_classes(labels)
         params = params_by_model(self, models, fit_params)
         self.forget_choice()
@@ -285,7 +283,7 @@ class GoalClassifier(MixtureBase):
         splits, scored = [], None  # scored: the rows inside of the folds, or kept for tests; None: all
         trained, tested = np.arange(labels.size), np.empty(0, dtype=np.int64)  # rows to train on; kept for a proof
         if X_val is None:
-            data = self.labelled_data(X, labels, **columns, largest_weight=largest_weight, largest_value=largest_value)
+            data = self.labelled_data(X, y if isinstance(y, PartialLabels) else labels, **columns, **limits)
             if not self.is_prefit:
                 tested = self._rows_to_test(labels.size, problem, persons)
                 trained = np.setdiff1d(trained, tested)
@@ -295,10 +293,8 @@ class GoalClassifier(MixtureBase):
                 scored = inside if inside.size < labels.size else None
         else:
             next(seeds)
-            data = self.labelled_data(
-                X_val, y_val, **columns_val, largest_weight=largest_weight, largest_value=largest_value
-            )
-            persons = None if ids_val is None else person_numbers(ids_val, data.codes.size, "X_val")
+            data = self.labelled_data(X_val, y_val, **columns_val, **limits)
+            persons = None if ids_val is None else person_numbers(ids_val, n_rows(data.X), "X_val")
         twins = self._twins_of_folds(problem, datasets) if splits else {}
         if scored is not None:  # folds in the order of time: the first rows are trained on, and never scored
             data, persons = data.only(scored), None if persons is None else persons[scored]
@@ -331,7 +327,7 @@ class GoalClassifier(MixtureBase):
         all_scores = [
             _with_tests(pool, one, scores, tested)
             for one, scores in zip((X, *twins.values()), fold_scores, strict=bool(fold_scores))
-        ] or [pool.ask(data.X, data.codes.size, TRAIN)]
+        ] or [pool.ask(data.X, n_rows(data.X), TRAIN)]
         rows = np.arange(len(all_scores[0])) if scored is None else scored
         rules = rules_of_scores(
             pool,
@@ -389,8 +385,20 @@ class GoalClassifier(MixtureBase):
         if not self.is_prefit:
             check_cv(self.cv)
 
-    def _check_held_out(self, X_val: Any, y_val: Any, columns: dict[str, Any], columns_val: dict[str, Any]) -> None:
-        """Check that X_val and y_val come together, with the same columns as the training rows."""
+    def _check_rows(
+        self, X: Any, y: Any, X_val: Any, y_val: Any, columns: dict[str, Any], columns_val: dict[str, Any]
+    ) -> None:
+        """Check that there are labelled rows to train on, and that X_val and y_val come together with their columns."""
+        if 0 in X.shape:
+            raise ValueError(
+                f"X must hold rows and features to train on; got {X.shape[0]} sample(s) and {X.shape[-1]} feature(s) "
+                f"(shape={X.shape}) while a minimum of 1 is required."
+            )
+        if isinstance(y, PartialLabels) and not self.is_prefit:
+            raise ValueError(
+                "Models are trained on rows that have labels; got PartialLabels as y. Pass those rows as X and y, and "
+                "others with PartialLabels as X_val and y_val, or pass a fitted model and set cv='prefit'."
+            )
         if X_val is None:
             if y_val is not None or any(part is not None for part in columns_val.values()):
                 raise ValueError("y_val or its columns came without X_val; pass X_val and y_val together.")

@@ -226,7 +226,9 @@ def check_denominators(goals: Sequence[Goal], views: Views) -> None:
 
 def _check_ratios(names: Sequence[Goal | Ratio], ratios: Sequence[Ratio], views: Views) -> None:
     bound = bind_rates([ratio.denominator for ratio in ratios], views, names)
-    least = bound.constants + sum(least_sums(weights, views) for weights in bound.weights.values())
+    has_masses = {name for name in bound.weights if not isinstance(name, Pairs) and views.tables[name].has_masses}
+    sums = [least_sums(weights, views) for name, weights in bound.weights.items() if name not in has_masses]
+    least = bound.constants + sum(sums)  # masses are negative by chance, and never on the population
     for name, ratio, value in zip(names, ratios, least.tolist(), strict=True):
         if value < -FEASIBLE * ratio.denominator.whole_size:
             raise ValueError(

@@ -214,6 +214,9 @@ class Table:
     population : bool, default=True
         Whether the rows are a sample of people, so that goals on them are about new people too. False for a list, such
         as embarrassing examples: goals on its rows get no margin.
+    has_masses : bool, default=False
+        Whether ``sample_weight`` are masses of labels that are known in part, which may be negative: a row may then be
+        there once for each class. See ``PartialLabels``.
 
     Examples
     --------
@@ -227,6 +230,7 @@ class Table:
     largest_weight: float | None = None
     largest_value: float | dict[str, float] | None = None
     population: bool = True
+    has_masses: bool = False
     _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
 
     def __init__(
@@ -241,6 +245,7 @@ class Table:
         counts: ArrayLike | None = None,
         largest_value: float | Mapping[str, float] | None = None,
         population: bool = True,
+        has_masses: bool = False,
     ) -> None:
         if isinstance(X, Mapping):
             raise TypeError(
@@ -249,6 +254,7 @@ class Table:
             )
         self.X = X
         self.population = check_flag(population, "population")
+        self.has_masses = check_flag(has_masses, "has_masses")
         self.own_columns = columns_by_name(sensitive_features)
         first = next((part for part in (X, y, baseline, *self.own_columns.values()) if part is not None), None)
         if first is None:
@@ -261,7 +267,7 @@ class Table:
             raise ValueError("A Table needs at least one row; got none.")
         self.y = _labels(y, "y", self.n_samples)
         self.baseline = _labels(baseline, "baseline", self.n_samples)
-        self.sample_weight = check_sample_weight(sample_weight, self.n_samples)
+        self.sample_weight = check_sample_weight(sample_weight, self.n_samples, are_masses=has_masses)
         if sample_weight is not None:
             self._unit = float(np.asarray(sample_weight).max())
         if counts is not None:
@@ -349,6 +355,11 @@ class Table:
             return max(self.largest_weight / self._unit, 1.0)
         if self.sample_weight is None or self.sample_weight.min() >= EQUAL:
             return None
+        if self.has_masses:
+            raise ValueError(
+                f"The labels of dataset {name!r} are known in part, and a goal with a confidence of its own needs them "
+                "all. Leave it out of the goal: the confidence of the classifier covers all goals together."
+            )
         raise ValueError(
             f"Dataset {name!r} needs largest_weight, the largest weight that a row of its population can have: its "
             f"weights differ (the lightest is {self.sample_weight.min():.3g} times the heaviest), and rows that were "
@@ -361,7 +372,7 @@ class Table:
 
         Where those are a list and no sample, so are these, and where they stand for several rows each.
         """
-        if table.sample_weight is not None:
+        if table.sample_weight is not None and self.sample_weight is not None:
             self.largest_weight = table.largest_weight
             self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
         if table.row_numbers is not None:
@@ -371,7 +382,7 @@ class Table:
 
     def with_parts(self, **parts: Any) -> "Table":
         """Return the same table with some parts replaced."""
-        names = ("X", "y", "baseline", "sample_weight", "counts")
+        names = ("X", "y", "baseline", "sample_weight", "counts", "has_masses")
         has = {name: getattr(self, name) for name in names}
         return Table(**{"sensitive_features": self.own_columns or None, **has, **parts}).copy_weight_limit(self)
 
@@ -385,11 +396,20 @@ class Table:
         own = baseline if self.baseline is None else self.baseline
         return self.with_parts(sensitive_features={**self.own_columns, **more} or None, baseline=own)
 
-    def part(self, places: AnyArray, y: AnyArray | None, sample_weight: FloatArray | None, X: Any = None) -> "Table":
+    def part(
+        self,
+        places: AnyArray,
+        y: AnyArray | None,
+        sample_weight: FloatArray | None,
+        X: Any = None,
+        *,
+        has_masses: bool | None = None,
+    ) -> "Table":
         """Return some rows with their labels and weights; their features are X, or those of a data frame."""
         columns = {name: values[places] for name, values in self.own_columns.items()}
         X = rows_at(self.X, places) if X is None and is_frame(self.X) else X
-        weights = {"sample_weight": sample_weight, "counts": rows_at(self.counts, places)}
+        weights: dict[str, Any] = {"sample_weight": sample_weight, "counts": rows_at(self.counts, places)}
+        weights["has_masses"] = self.has_masses if has_masses is None else has_masses
         return Table(X, y, columns or None, rows_at(self.baseline, places), **weights).copy_weight_limit(self, places)
 
     def only(self, places: AnyArray) -> "Table":

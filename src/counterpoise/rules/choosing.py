@@ -264,6 +264,8 @@ def as_limits(goals: GoalConstraints | None) -> dict[str, Any]:
 def value_of_mixture(objective: Objective, mixture: FloatArray) -> float:
     """Return the value of an objective for a mixture of models."""
     losses, weight, risk, shift = objective.losses.values, objective.losses.sample_weight, *objective[1:]
+    if weight is not None and weight.min() < 0:  # masses of labels known in part: there are no tails of these
+        return shift + float(weight @ (losses @ mixture) / weight.sum())
     if risk.tail_fraction is not None:
         return shift + cvar_loss(losses, risk.tail_fraction, weight, mixture=mixture)
     return shift + risk.value(losses @ mixture, weight)

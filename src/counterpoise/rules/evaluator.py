@@ -191,7 +191,7 @@ class RowCells:
         kinds, self.membership = _kinds_of([views.rows(rows)[0] for rows in self.sets], table.n_samples)
         self.n_kinds = len(self.membership)
         self.keys = cells * self.n_kinds + kinds
-        self.weights = table.weights()
+        self.weights, self.has_masses = table.weights(), table.has_masses
         squares = self.weights if table.counts is not None else self.weights**2  # of rows, or those they stand for
         self.squares = squares / row_factor
         has_amounts = any(value is not None for value, _ in self.measures)
@@ -229,7 +229,12 @@ class RowCells:
 
     def effective_rows(self, rows: Dataset) -> float:
         """Return on how many rows of equal weight and amount a sum over some rows rests."""
-        return self.by_kind(measure_of(rows)).effective(self.is_in(rows))
+        measure = measure_of(rows)
+        n_rows = self.by_kind(measure).effective(self.is_in(rows))
+        if not self.has_masses:
+            return n_rows
+        values = self.measured(self.weights, measure)[self.rows_in(rows)]
+        return n_rows * max(float(values.sum()), 0.0) ** 2 / max(float(np.abs(values).sum()) ** 2, _TINY)
 
     def by_kind(self, measure: Measure) -> "SumsByKind":
         """Return the sums over the rows of each kind from which effective numbers of rows follow."""

@@ -59,7 +59,7 @@ from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, choose
 from counterpoise.rules.proving import prove_or_margin
 from counterpoise.rules.ratios import solve_ratio
-from counterpoise.rules.rows import LabelledData, groups_of, person_numbers
+from counterpoise.rules.rows import LabelledData, groups_of, n_rows, person_numbers
 from counterpoise.rules.scores.best_rule import best_fixed
 from counterpoise.rules.scores.candidates import find_candidates, with_margins, with_proven, with_rules_between
 from counterpoise.rules.scores.cuts import Rule
@@ -181,7 +181,7 @@ def _answer(place: int, rows: DecisionRows) -> AnyArray:
 
 def _choose_rules(ranked: RankedScores, problem: Problem) -> Choice:
     """Return the best rules and their shares, or the best rule; raise ``InfeasibleGoals`` where none meet the goals."""
-    if any(goal.compares_ratios for goal in problem.goals):
+    if any(goal.compares_ratios for goal in problem.goals) or ranked.has_masses:
         return choose_one_rule(ranked, problem)
     try:
         best = choose(CutFamily(ranked), problem)
@@ -523,6 +523,8 @@ def rules_of_scores(
     folds scored the rows, and that another one decides; ``test_rows`` are those that it scored, kept for a proof.
     """
     nothing = Answers({}, {}, pool.positive)
+    data, copies = data.with_masses(scores)
+    scores, persons = scores[copies], persons_of_copies(data, copies, persons)
     if pool.positive.is_binary:
         usual = [member.usual(column) for member, column in zip(pool.members, scores.T, strict=True)]
         family: Any = ThresholdRules(pool, ScoreTable({}, nothing, None, None, np.array(usual), spreads=spreads))
@@ -533,10 +535,20 @@ def rules_of_scores(
     return family._replace(selection_data=kept._replace(has_fold_scores=has_fold_scores, **rows))  # type: ignore[no-any-return]
 
 
+def persons_of_copies(data: LabelledData, copies: IntArray | slice, persons: IntArray | None) -> IntArray | None:
+    """Return the person of each row; those that are there for several classes are of one person each."""
+    if persons is None:
+        return copies if data.table.has_masses else None  # type: ignore[return-value]
+    return persons[copies]
+
+
 def _with_rows(family: Any, data: LabelledData, dataset: str | None) -> Any:
     """Return the scores of other selection rows."""
-    kept = family.selection_data.with_dataset(TRAIN, data.table, family.pool.ask(data.X, data.codes.size, dataset))
-    rows = {"sample_weight": data.sample_weight, "groups": data.groups, "persons": None, "has_fold_scores": False}
+    scores = family.pool.ask(data.X, n_rows(data.X), dataset)
+    data, copies = data.with_masses(scores)
+    kept = family.selection_data.with_dataset(TRAIN, data.table, scores[copies])
+    persons = persons_of_copies(data, copies, None)
+    rows = {"sample_weight": data.sample_weight, "groups": data.groups, "persons": persons, "has_fold_scores": False}
     rows |= {"spreads": None} if family.pool.positive.is_binary else {}
     return kept._replace(test_rows=None, **rows)
 
@@ -564,6 +576,8 @@ def with_tables(family: Any, tables: Mapping[str, Table]) -> Any:
 def with_persons(family: Any, ids: Any) -> Any:
     """Return a family whose selection rows are those of persons, some of whom may have several."""
     kept = family.selection_data
+    if kept.answers.tables[TRAIN].has_masses:
+        raise ValueError("Rows of labels that are known in part cannot be joined by ids here: pass ids to fit.")
     return family._replace(
         selection_data=kept._replace(persons=person_numbers(ids, kept.answers.tables[TRAIN].n_samples))
     )

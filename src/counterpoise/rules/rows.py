@@ -13,7 +13,27 @@ from counterpoise._base.frames import as_array, column_names, is_frame, select, 
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.classes import where_equal
+from counterpoise.goals.partial_labels import PartialLabels, regions_above
 from counterpoise.goals.tables import group_codes
+
+
+class PartialRows(NamedTuple):
+    """Rows of which some have a label, with all that belongs to them but their labels."""
+
+    labels: PartialLabels
+    classes: AnyArray
+    sample_weight: FloatArray | None
+    groups: IntArray | None
+    table: Table
+
+    def with_masses(self, regions: FloatArray) -> tuple[IntArray, IntArray, FloatArray, Table]:
+        """Return each row once for each class on which it has a mass: its place, its class, the masses, and a table."""
+        masses = self.labels.masses(self.classes, regions)
+        masses = masses if self.sample_weight is None else masses * self.sample_weight[:, None]
+        rows, codes = np.nonzero(masses)
+        weights, labels = masses[rows, codes], self.classes[codes]
+        table = self.table.part(rows, labels, weights, has_masses=np.unique(rows).size < rows.size)
+        return rows, codes, weights, table
 
 
 class LabelledData(NamedTuple):
@@ -24,6 +44,7 @@ class LabelledData(NamedTuple):
     sample_weight: FloatArray | None
     groups: IntArray | None  # of all sensitive features together
     table: Table
+    partial: PartialRows | None = None  # all rows of X, where only some have a label: the other fields are of those
 
     @classmethod
     def of(
@@ -44,14 +65,35 @@ class LabelledData(NamedTuple):
 
         ``amounts`` are columns that goals count with, and that make no groups.
         """
-        codes = label_codes(y, n_rows(X), classes)
+        labels = y.filled if isinstance(y, PartialLabels) else y
+        codes = label_codes(labels, n_rows(X), classes)
         weight = check_sample_weight(sample_weight, codes.size)
         features = original if is_frame(original) else np.empty((codes.size, 0))
         weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
         weights["largest_value"] = largest_value
         table = Table(features, classes[codes], sensitive_features, baseline, **weights)
         has_groups = sensitive_features is not None and not set(table.sensitive_columns) <= set(amounts)
-        return cls(X, codes, weight, group_codes(table, amounts)[0] if has_groups else None, table)
+        groups = group_codes(table, amounts)[0] if has_groups else None
+        if not isinstance(y, PartialLabels) or y.is_complete:
+            return cls(X, codes, weight, groups, table)
+        if largest_weight is not None:
+            raise ValueError("largest_weight is for weights; labels known in part make masses of them. Leave it out.")
+        rows = PartialRows(y, classes, weight, groups, table.with_parts(y=None, sample_weight=None))
+        known = np.flatnonzero(y.is_known)
+        masses = 1.0 / y.propensity if weight is None else weight[known] / y.propensity
+        own = rows.table.part(known, classes[codes[known]], masses)
+        return cls(X, codes[known], own.sample_weight, None if groups is None else groups[known], own, rows)
+
+    def with_masses(self, scores: FloatArray) -> tuple["LabelledData", IntArray | slice]:
+        """Return each row once for each class on which it has a mass, with the places of these rows among all.
+
+        Where all labels are known nothing changes. Masses vary least for shares of rows above thresholds of the scores.
+        """
+        if self.partial is None:
+            return self, slice(None)
+        rows, codes, _, table = self.partial.with_masses(regions_above(scores))
+        groups = None if self.partial.groups is None else self.partial.groups[rows]
+        return LabelledData(None, codes, table.sample_weight, groups, table), rows
 
     def only(self, places: IntArray) -> "LabelledData":
         """Return some of the rows."""

@@ -173,7 +173,7 @@ def _starts(grid: ThresholdGrid, reach: list[FloatArray]) -> Iterator[IntArray]:
     levels, n_groups = np.linspace(0.0, 1.0, _N_LEVELS), grid.n_groups
     labels = grid.ranked.is_positive
     alike = [reach[:n_groups]]
-    alike += [grid.reach(np.where(labels == label, grid.ranked.mass, 0.0)) for label in (False, True)]
+    alike += [grid.reach(np.where(labels == label, grid.ranked.spread, 0.0)) for label in (False, True)]
     found = [
         np.column_stack([np.searchsorted(along, levels * along[-1]) for along in of_groups]) for of_groups in alike
     ]

@@ -231,6 +231,19 @@ class RankedScores:
     mass: FloatArray  # the weights of the labelled rows, of sum 1
     defer_cost: float | None  # the loss of a deferred row; None where every row is decided
 
+    @property
+    def has_masses(self) -> bool:
+        """Return whether the weights of the labelled rows are masses of labels known in part, which may be negative."""
+        return self.table.answers.tables[TRAIN].has_masses
+
+    @property
+    def spread(self) -> FloatArray:
+        """Return numbers that are not negative, of sum 1, by which rows count where equal parts of them are taken."""
+        if not self.has_masses:
+            return self.mass
+        sizes = np.abs(self.mass)
+        return np.asarray(sizes / sizes.sum())
+
     def answers(self) -> Answers:
         """Return answers as if every cut were a model that decides positive up to it in its group, and nowhere else."""
         stored, deferral = self.table.answers, self.table.deferral

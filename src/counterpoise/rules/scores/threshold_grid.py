@@ -110,7 +110,7 @@ class ThresholdGrid(NamedTuple):
         n_cuts = sum(part.size for part in own)
         if n_cuts <= most:
             return cls(ranked, model, tuple(own))
-        mass = cuts.sums(slice(ranked.mass.size), ranked.mass)
+        mass = cuts.sums(slice(ranked.mass.size), ranked.spread)
         for group, every in enumerate(own):
             reached = mass[every]
             n_kept = max(int(most * every.size / n_cuts), 2)
@@ -185,7 +185,7 @@ class ThresholdGrid(NamedTuple):
 
     def reach(self, weights: FloatArray | None = None) -> list[FloatArray]:
         """Return for each group the part of its labelled rows, or of some weights of these, above each cut."""
-        weights = self.ranked.mass if weights is None else weights
+        weights = self.ranked.spread if weights is None else weights
         above = self.ranked.cuts.sums(slice(weights.size), weights)
         return [above[kept] / max(float(above[kept[-1]]), 1e-300) for kept in self.kept]
 
