@@ -213,7 +213,7 @@ def describe(session: Session) -> dict[str, Any]:
         "phrases": [one._asdict() | _form(one.name) for one in catalogue() if one.name in FORMS],
         "words": [*(one.name for one in catalogue() if one.name.isidentifier()), *ALIASES],
         "reserved": list(RESERVED),
-        "notes": [*parts.notes, *([_ONE_RULE] if session.decides_by_one_rule else []), *([_PROOF] if is_proof else [])],
+        "notes": [*parts.notes, *([_PROOF] if is_proof else [])],
         "most": {"goals": MOST_GOALS, "by": MOST_COLUMNS},
         "least_alpha": session.least_alpha,
     }
@@ -238,7 +238,6 @@ def _dataset(name: str, table: Table) -> dict[str, Any]:
     return {"name": name, "rows": table.n_samples, **has, "columns": values, **amounts_of(table)}
 
 
-_ONE_RULE = "One rule decides. While you move a value, the page shows the best mixture of rules instead."
 _PROOF = "This model was fitted with a proof. Whatever you move gets margins of the same confidence, without a proof."
 GOALS, MODEL, REPORT = "goals", "model", "report"
 NO_CONFIDENCE = "none"  # in a goals file

@@ -29,6 +29,7 @@ from counterpoise.explorer.solving import (
     DRAGGED,
     RELEASED,
     BestMixture,
+    Missed,
     RulesProgram,
     Unmet,
     is_priced,
@@ -308,6 +309,8 @@ class Session:
         try:
             with within(TimeLimit(_FIRST_SECONDS)):
                 return self.solve(setting, DRAGGED, kept)
+        except Missed:
+            pass
         except OutOfTime:
             check_budget()  # of those around: it was cancelled
         solution = last.solution._replace(margins=None, value=np.nan, lower=np.nan, prices=np.empty(0))

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
-from counterpoise.explorer.setting import Recent, goal_key
+from counterpoise.explorer.setting import Recent
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio
 from counterpoise.goals.binding import Tally, Views, tally_rates
 from counterpoise.goals.terms import Dataset, Linear
 from counterpoise.rules.choosing import (
+    FIXED,
     ModelFamily,
     PoolPredictions,
     Problem,
@@ -22,12 +23,11 @@ from counterpoise.rules.choosing import (
     Selection,
     choose_mixture,
     select,
-    value_of,
 )
+from counterpoise.rules.families import choose_rules
 from counterpoise.rules.goal_rows import Answers, GoalConstraints, TalliedGoals
-from counterpoise.rules.margins import Margins, describe_margins
+from counterpoise.rules.margins import Margins
 from counterpoise.rules.program import (
-    EXACT,
     Choice,
     NoMixture,
     Objective,
@@ -36,27 +36,30 @@ from counterpoise.rules.program import (
     mean_objective,
     with_budget,
 )
-from counterpoise.rules.scores.candidates import CutPath, follow_cuts
+from counterpoise.rules.scores.best_rule import FIRST, RuleSearch
+from counterpoise.rules.scores.candidates import CutPath, follow_cuts, with_margins
 from counterpoise.rules.scores.conflicts import excess_of
 from counterpoise.rules.scores.cuts import CutRules, Rule
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import deciding_rules
-from counterpoise.rules.scores.grid import GridFamily
 from counterpoise.rules.scores.sums import RuleLimits
 from counterpoise.rules.scores.table import RankedScores
 from counterpoise.solvers.linear_program import CuttingPlanes, InfeasibleRows
 from counterpoise.theory.confidence import Bounds
-from counterpoise.theory.risks import Mean, Risk
+from counterpoise.theory.risks import CVaR, Risk
 
 DRAGGED, RELEASED = 3e-3, 1e-4  # gaps, as parts of ``scale_of``, that do while a value moves, and when it rests
 _NO_PRICE = 1e-6  # part of the objective's scale that a goal costs over its whole range: far below the gaps above
-_MOST_BOUND = 4  # sets of goals whose rows are kept: those of scores have an entry for each cut
 _MOST_PATHS = 8  # sets of goals whose rules with margins are kept
 _MOST_COUNTS = 100  # sets of rows that are counted before all are forgotten
 
 
 class Unmet(Exception):  # noqa: N818 - a state, not an error
     """The search has no mixture that meets the goals; ``MixtureProgram.explain`` finds which of them conflict."""
+
+
+class Missed(Unmet):
+    """A coarse search has no rule that meets the goals, and an exact one may have."""
 
 
 @contextmanager
@@ -127,8 +130,8 @@ class MixtureRates(NamedTuple):
         return float(rate.constant + tally_rates([rate], self.views, self.tally).item())
 
 
-class GoalRowCache:
-    """Goals as rows of a program, stored for a few sets of goals: another bound changes only the right sides."""
+class CountedGoals:
+    """Goals as rows of a program: rows of the tables are counted once, whatever the bounds."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
@@ -137,29 +140,17 @@ class GoalRowCache:
     def _begin(self) -> None:
         self.views: Views = self._answers.views()
         self._tally = self._answers.counter(self.views)
-        self._counted_rows: set[tuple[Dataset, int]] = set()
-        self._rows_by_goals = Recent(_MOST_BOUND)
+        self._counted: set[tuple[Dataset, int]] = set()
 
     def rows(self, goals: tuple[Goal, ...]) -> GoalConstraints | None:
         """Return goals as rows; None where there are none."""
-        if not goals:
-            return None
-        if len(self._counted_rows) > _MOST_COUNTS:
+        if len(self._counted) > _MOST_COUNTS:
             self._begin()
-        if any(goal.confidence is not None for goal in goals):  # their margins depend on all bounds together
-            return TalliedGoals.of(goals, self.views).rows(self.count)
-        name = tuple(goal_key(goal) for goal in goals)
-        if name not in self._rows_by_goals:
-            self._rows_by_goals[name] = TalliedGoals.of(goals, self.views).rows(self.count)
-        rows: GoalConstraints = self._rows_by_goals[name]
-        for place, goal in enumerate(goals):
-            if rows.goals[place].bound != goal.bound:
-                rows = rows.with_bound(place, goal.bound)
-        return rows
+        return TalliedGoals.of(goals, self.views).rows(self.count) if goals else None
 
     def rows_moved_by(self, goals: tuple[Goal, ...], place: int) -> GoalConstraints | None:
         """Return the rows if another bound of a goal moves the right sides of its own by as much, and nothing else."""
-        rows = self.rows(goals)
+        rows = None if any(goal.compares_ratios for goal in goals) else self.rows(goals)
         if rows is None:
             return None
         own = rows.rows_of(place)
@@ -168,13 +159,12 @@ class GoalRowCache:
 
     def count(self, rows: Dataset, place: int) -> FloatArray:
         """Return the weight of the rows for which each model, or cut, decides a class."""
-        self._counted_rows.add((rows, place))
+        self._counted.add((rows, place))
         return self._tally(rows, place)
 
 
-_MEAN = Objective(None, Mean())  # of the rules of a grid, which knows their losses
 _EDGE = 1e-9  # gap at which the search for a tightest bound ends, relative to the size of the goal's terms
-_MOST_COARSE, _MOST_FINE = 250, 700  # cuts of a grid, from which it begins anew
+_MOST_CELLS = 14_000  # of rows that no rule so far separates, from which losses are merged anew
 _MOST_RULES = 60  # that a search begins with
 
 
@@ -199,7 +189,7 @@ class ModelProgram:
     """Mixtures of models, from the bits that mark their errors."""
 
     def __init__(self, selection_data: PoolPredictions) -> None:
-        self.selection_data, self.goal_rows = selection_data, GoalRowCache(selection_data.answers)
+        self.selection_data, self.counted = selection_data, CountedGoals(selection_data.answers)
         self._losses = RepeatedLosses(selection_data.losses, selection_data.sample_weight)
 
     def solve(self, problem: Problem, tol: float) -> BestMixture:
@@ -217,7 +207,7 @@ class ModelProgram:
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
         """Return whether some mixture meets goals."""
-        rows = self.goal_rows.rows(goals)
+        rows = self.counted.rows(goals)
         try:
             if rows is not None:
                 CuttingPlanes(self.selection_data.losses.shape[1], *rows.as_limits().values())
@@ -227,7 +217,7 @@ class ModelProgram:
 
     def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
         """Return the least that a goal can be missed by where all others are met."""
-        rows = self.goal_rows.rows_moved_by(goals, place)
+        rows = self.counted.rows_moved_by(goals, place)
         if rows is None:
             return None
         selection = Selection(self.selection_data.losses, self.selection_data.sample_weight, None)
@@ -242,14 +232,14 @@ class ModelProgram:
 
     def rates(self, solution: BestMixture) -> MixtureRates:
         """Return the rates of a mixture on the selection rows, in expectation over its draws."""
-        goal_rows, mixture = self.goal_rows, solution.mixture
+        goal_rows, mixture = self.counted, solution.mixture
         return MixtureRates(goal_rows.views, lambda rows, place: (goal_rows.count(rows, place) @ mixture)[None])
 
     def _selection(self, problem: Problem) -> Selection:
         if tail_of(problem.objective) is None:
             return select(self.selection_data, problem)
         return Selection(
-            self.selection_data.losses, self.selection_data.sample_weight, None, self.goal_rows.rows(problem.goals)
+            self.selection_data.losses, self.selection_data.sample_weight, None, self.counted.rows(problem.goals)
         )
 
     def _as_the_library(self, selection: Selection, problem: Problem) -> BestMixture:
@@ -269,54 +259,84 @@ class ModelProgram:
 
 
 class RulesProgram:
-    """Mixtures of all rules of scores within groups: from a grid for one score, by column generation for several."""
+    """One rule of scores, by a search over cells, or mixtures of all of them, by column generation."""
 
     def __init__(self, ranked: RankedScores, *, keeps_default_threshold: bool, decision: str = "sticky") -> None:
-        self.ranked, self.keeps_default_threshold, self.decision = ranked, keeps_default_threshold, decision
-        self.goal_rows = GoalRowCache(ranked.answers())
-        self.family = CutFamily(ranked)
-        self._grid = GridFamily(ranked) if ranked.cuts.n_models == 1 and not ranked.cuts.defers else None
-        # grids of cuts to begin with: a coarse one while values move, a fine one where they rest
-        self._coarse: IntArray | None = None
-        self._fine: IntArray | None = None
+        self.ranked, self.family = ranked, CutFamily(ranked)
+        self._decides: dict[str, Any] = {"keeps_default_threshold": keeps_default_threshold, "decision": decision}
+        self._is_fixed = decision == FIXED
+        self.counted = CountedGoals(ranked.answers())
+        self._search = RuleSearch(ranked, FIRST)
         self._usual = ranked.usual_rules()
         self._start = self._edges = self._usual  # rules to begin with, inside of the goals and at their edges
         self._tail_losses: Any = None
         self._mean = mean_objective(self.family)
-        self._least: tuple[Any, float] | None = None  # mean loss under goals, for a budget
         self._paths = Recent(_MOST_PATHS)  # rules with margins, by problem
 
     def solve(self, problem: Problem, tol: float) -> BestMixture:
-        """Return the best mixture, or raise ``Unmet``."""
+        """Return the best mixture or rule, or raise ``Unmet``; of one rule, a coarse search gives the first answer."""
+        problem = problem._replace(**self._decides, explains=False)
         with unmet():
-            limits = self._within_budget(problem)
-            if self._is_tail(problem) and self._grid is not None:
-                return self._from_grid(limits, problem, tol)
-            return self._generate(limits, problem, tol)
+            if not self._is_fixed:
+                return self._mix(problem, tol)
+            if tol > RELEASED and problem.goals:
+                return self._first_rule(problem)
+            return self._as_solution(choose_rules(self.ranked, problem))
 
     def explain(self, problem: Problem) -> BestMixture:
-        """Return the best mixture if there is one after all, or raise ``InfeasibleGoals``."""
-        limits, _ = with_budget(self.family, self._limits(problem), problem.budget, self._start)
-        solution = self._generate(limits, problem, RELEASED, explains=True)
-        if self._grid is not None and solution.cuts is not None:
-            self._learn(solution.cuts, np.union1d(self._grid.start(), solution.cuts), RELEASED)
-        return solution
+        """Return the best mixture or rule if there is one after all, or raise ``InfeasibleGoals``."""
+        problem = problem._replace(**self._decides, explains=True)
+        return self._as_solution(choose_rules(self.ranked, problem)) if self._is_fixed else self._mix(problem, RELEASED)
 
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
-        """Return whether some mixture meets goals."""
-        limits = RuleLimits(self.ranked.cuts, self.goal_rows.rows(goals))
+        """Return whether some mixture, or a rule of the coarse search, meets goals."""
+        if self._is_fixed:
+            return self._search.best(Problem(CVaR(1.0), goals=goals), self._start).violation <= 0
+        return self._can_mix(goals)
+
+    def _can_mix(self, goals: tuple[Goal, ...]) -> bool:
         try:
-            if self._grid is not None:
-                Program(self._grid, _MEAN, limits).solve(np.inf, self._coarse)
-            else:
-                Program(self.family, self._mean, limits).solve(1.0, self._start)
+            Program(self.family, self._mean, self._limits(goals)).solve(1.0, self._start)
         except NoMixture:
             return False
         return True
 
+    def _first_rule(self, problem: Problem) -> BestMixture:
+        """Return the best rule of the coarse search, without a bound, or raise ``Missed`` if another may do."""
+        best = self._search.best(problem, self._start)
+        if best.violation > 0:
+            is_linear = not any(goal.compares_ratios for goal in problem.goals)
+            raise Unmet if best.is_proven or (is_linear and not self._can_mix(problem.goals)) else Missed
+        self._start = best.rule.join(self._start).only(slice(_MOST_RULES))
+        return self._as_solution(Choice(np.ones(1), best.value, np.nan, np.empty(0), best.rule))
+
+    def _mix(self, problem: Problem, tol: float) -> BestMixture:
+        """Return the best mixture, from the rules of the last ones."""
+        limits, explains = self._limits(problem.goals), problem.explains
+        limits, _ = with_budget(self.family, limits, problem.budget, self._start, explains=explains)
+        program = Program(self.family, self._objective(problem), limits)
+        optimum = program.solve(tol * scale_of(problem.objective), self._start, explains=explains)
+        rules_used = optimum.rules.only(optimum.solution.mixture > 0)
+        self._start = rules_used.join(self._start).only(slice(_MOST_RULES))
+        choice = self.family.choice(program, optimum)
+        if tol <= RELEASED or not problem.goals:
+            choice = deciding_rules(self.ranked, problem, choice)
+        return self._as_solution(choice)
+
+    def _objective(self, problem: Problem) -> Objective:
+        """Return the objective; the losses by row do not depend on the tail, so they are kept."""
+        objective = problem.objective
+        alpha = tail_of(objective)
+        if alpha is None or alpha == 1.0 or problem.max_models is not None:
+            return build_objective(self.family, objective)
+        assert isinstance(objective, Risk)  # noqa: S101 - a tail
+        if self._tail_losses is None or self._tail_losses.sample_weight.size > _MOST_CELLS:
+            self._tail_losses = self.family.row_losses(objective)
+        return Objective(self._tail_losses, objective)
+
     def least_excess(self, goals: tuple[Goal, ...], place: int) -> float | None:
         """Return the least that a goal can be missed by where all others are met."""
-        rows = self.goal_rows.rows_moved_by(goals, place)
+        rows = self.counted.rows_moved_by(goals, place)
         if rows is None:
             return None
         with unmet():
@@ -346,16 +366,8 @@ class RulesProgram:
         if not self.knows_margins(problem):
             self.keep_margins(problem, self.follow_margins(problem, plain))
         path: CutPath = self._paths[_path_name(problem)]
-        rule, safe = path.safe_rule(confidence)
-        if tail_of(problem.objective) == 1.0 and problem.outlier_fraction == 0:  # without a pass over the rows
-            value = float(self.family.mean_losses().of(rule)[0, 0])
-        else:
-            value = value_of(self.ranked.predictions_of(rule), problem, np.ones(1))
-        choice = plain.choice._replace(rules=rule, value=value, is_usual=False)
-        solution = self._as_solution(choice, self.ranked.as_rules(choice.rules))
-        rates: Any = self.rates(solution)  # which have the interface of predictions
-        margins = describe_margins(safe, [goal.evaluate_where_possible(rates) for goal in problem.goals])
-        return solution._replace(margins=margins, plain=plain)
+        choice, margins = with_margins(self.ranked, problem, plain.choice, confidence, path)
+        return self._as_solution(choice)._replace(margins=margins, plain=plain)
 
     def own_solution(self, model: Any) -> BestMixture:
         """Return the mixture of rules that a fitted model has."""
@@ -365,7 +377,7 @@ class RulesProgram:
 
     def rates(self, solution: BestMixture) -> MixtureRates:
         """Return the rates of a mixture on the selection rows, in expectation over its draws."""
-        goal_rows, mixture, cuts = self.goal_rows, solution.mixture, solution.cuts
+        goal_rows, mixture, cuts = self.counted, solution.mixture, solution.cuts
         assert cuts is not None  # noqa: S101 - of rules
         nobody = int(self.ranked.cuts.starts[0, 0])
 
@@ -376,68 +388,12 @@ class RulesProgram:
 
         return MixtureRates(goal_rows.views, count)
 
-    def _is_tail(self, problem: Problem) -> bool:
-        return tail_of(problem.objective) is not None and problem.max_models is None
+    def _limits(self, goals: tuple[Goal, ...]) -> RuleLimits:
+        return RuleLimits(self.ranked.cuts, self.counted.rows(goals))
 
-    def _limits(self, problem: Problem) -> RuleLimits:
-        return RuleLimits(self.ranked.cuts, self.goal_rows.rows(problem.goals))
-
-    def _within_budget(self, problem: Problem) -> RuleLimits:
-        """Return the limits with a budget above the least mean loss under the goals, which is stored."""
-        limits = self._limits(problem)
-        if problem.budget is None:
-            return limits
-        if self._least is None or self._least[0] != problem.goals:
-            if self._grid is None:
-                least = Program(self.family, self._mean, limits).solve(EXACT, self._start)
-            else:
-                least = Program(self._grid, _MEAN, limits).solve(EXACT, self._fine)
-                self._fine = least.rules
-            self._least = (problem.goals, least.solution.value)
-        return self.family.add_budget(limits, self._least[1] + problem.budget)
-
-    def _from_grid(self, limits: RuleLimits, problem: Problem, tol: float) -> BestMixture:
-        assert isinstance(problem.objective, Risk)  # noqa: S101 - a tail
-        start = self._fine if tol <= RELEASED else self._coarse
-        grid, best = Program(self._grid, Objective(None, problem.objective), limits).solve(tol, start)
-        self._learn(best.rules.cuts, grid, tol)
-        rows = np.zeros(0) if limits.goals is None else best.multipliers[: limits.goals.bounds.size]
-        prices = rows if limits.goals is None else limits.goals.prices(rows)
-        choice = Choice(best.mixture, best.value, best.lower, prices, best.rules)
-        return self._finish(choice, problem._replace(explains=False), tol)
-
-    def _generate(self, limits: RuleLimits, problem: Problem, tol: float, *, explains: bool = False) -> BestMixture:
-        objective = problem.objective
-        if not self._is_tail(problem) or problem.alpha == 1.0:
-            program_objective = build_objective(self.family, objective)
-        else:  # the losses by row do not depend on the tail, so they are kept
-            assert isinstance(objective, Risk)  # noqa: S101 - a tail
-            if self._tail_losses is None or self._tail_losses.sample_weight.size > 20 * _MOST_FINE:
-                self._tail_losses = self.family.row_losses(objective)
-            program_objective = Objective(self._tail_losses, objective)
-        program = Program(self.family, program_objective, limits)
-        optimum = program.solve(tol * scale_of(objective), self._start, explains=explains)
-        rules_used = optimum.rules.only(optimum.solution.mixture > 0)
-        self._start = self._usual.join(rules_used).only(slice(_MOST_RULES))
-        return self._finish(self.family.choice(program, optimum), problem._replace(explains=explains), tol)
-
-    def _learn(self, cuts: IntArray, grid: IntArray, tol: float) -> None:
-        """Store the grid, unless it has grown large, and the cuts in use as the start of the next solve."""
-        assert self._grid is not None  # noqa: S101 - there is one
-        own = np.union1d(self._grid.start(), cuts)
-        if tol <= RELEASED:
-            self._fine, self._coarse = grid if grid.size <= _MOST_FINE else own, own
-        else:
-            self._coarse = grid if grid.size <= _MOST_COARSE else own
-
-    def _finish(self, choice: Choice, problem: Problem, tol: float) -> BestMixture:
-        """Return the choice that the library makes from the best mixture; under goals only where the user stops."""
-        if tol <= RELEASED or not problem.goals:
-            own = problem._replace(decision=self.decision, keeps_default_threshold=self.keeps_default_threshold)
-            choice = deciding_rules(self.ranked, own, choice)
-        return self._as_solution(choice, self.ranked.as_rules(choice.rules, are_usual=choice.is_usual))
-
-    def _as_solution(self, choice: Choice, rules: Sequence[Rule]) -> BestMixture:
+    def _as_solution(self, choice: Choice, rules: Sequence[Rule] | None = None) -> BestMixture:
+        if rules is None:
+            rules = self.ranked.as_rules(choice.rules, are_usual=choice.is_usual)
         levels, defers = [rule.levels for rule in rules], self.ranked.cuts.defers
         thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
         values = choice.mixture, choice.value, choice.lower, choice.multipliers

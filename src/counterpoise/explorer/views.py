@@ -176,10 +176,12 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[SettingRes
     with suppress(Unmet):
         present = session.recent(setting)
         own = sum(one.on for one in setting.goals[:place])
-        price = float(present.solution.prices[own])
-        has_price = is_priced(price, session.reach(setting.goals[place].goal), present.problem.objective)
-        if setting.budget is None and not has_price:  # a budget counts from the goals
-            return present, False
+        prices = present.solution.prices
+        if prices.size:  # else they are not known
+            ends = session.reach(setting.goals[place].goal)
+            has_price = is_priced(float(prices[own]), ends, present.problem.objective)
+            if setting.budget is None and not has_price:  # a budget counts from the goals
+                return present, False
     with session.lock:  # as where a value rests: mixtures farther from the best differ visibly in their rates
         return session.solve(replace(setting, goals=goals), RELEASED), has_price
 

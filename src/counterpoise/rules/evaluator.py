@@ -334,7 +334,7 @@ class CellCounts:
     """The rows of all datasets that functions count, by cell and kind: what is the same for all rules."""
 
     def __init__(self, rules: CandidateRules, functions: Sequence[Function], views: Views, row_factor: float) -> None:
-        self.views, self.functions, self.n_answers = views, tuple(functions), rules.n_answers
+        self.views, self.n_answers = views, rules.n_answers
         self.counts = sorted({unit_count(count) for function in functions for count in function.row_counts}, key=repr)
         self.place = {count: place for place, count in enumerate(self.counts)}
         by_name: dict[str, list[Dataset]] = {}
@@ -344,6 +344,11 @@ class CellCounts:
             name: RowCells(name, rules.cells(name), rules.n_cells(name), sets, views, row_factor)
             for name, sets in by_name.items()
         }
+        self._bind(functions)
+
+    def _bind(self, functions: Sequence[Function]) -> None:
+        """Express functions in the counts."""
+        self.functions = tuple(functions)
         self.linear = np.array([is_linear(function) for function in self.functions], dtype=bool)
         self.constants = np.zeros(len(self.functions))
         coefficients = np.zeros((len(self.functions), len(self.counts)))
@@ -354,6 +359,17 @@ class CellCounts:
             for count in function.row_counts:
                 coefficients[number, self.place[unit_count(count)]] += count.coefficient
         self.coefficients = sp.csr_array(coefficients)
+
+    def has_counts_of(self, functions: Sequence[Function]) -> bool:
+        """Return whether all counts of some functions are known."""
+        return all(unit_count(count) in self.place for function in functions for count in function.row_counts)
+
+    def with_functions(self, functions: Sequence[Function]) -> "CountedRows":
+        """Return the same counts for other functions of them, such as goals with other bounds."""
+        other = copy(self)
+        other.__dict__.pop("moments", None)
+        other._bind(functions)  # noqa: SLF001 - of its own class
+        return other
 
     @cached_property
     def observed(self) -> RowSums:
@@ -484,6 +500,14 @@ class Evaluator:
         """Return the same rows and functions for other rules about the same cells; they have no costs or shifts yet."""
         other = copy(self)
         other.rules, other.cost, other.shifts = rules, None, None
+        return other
+
+    def with_functions(self, functions: Sequence[Function]) -> "Evaluator | None":
+        """Return the same rows and rules for other functions; None where these count other rows."""
+        if not self.counted.has_counts_of(functions):
+            return None
+        other = self.with_rules(self.rules)
+        other.counted = self.counted.with_functions(functions)
         return other
 
     def only(self, places: IntArray) -> "Evaluator":

@@ -179,7 +179,7 @@ def _answer(place: int, rows: DecisionRows) -> AnyArray:
     return rows.output_of(place)
 
 
-def _choose_rules(ranked: RankedScores, problem: Problem) -> Choice:
+def choose_rules(ranked: RankedScores, problem: Problem) -> Choice:
     """Return the best rules and their shares, or the best rule; raise ``InfeasibleGoals`` where none meet the goals."""
     if any(goal.compares_ratios for goal in problem.goals) or ranked.has_masses:
         return choose_one_rule(ranked, problem)
@@ -234,7 +234,7 @@ class ThresholdRules(NamedTuple):
             return solve_with_margins(self, problem)  # type: ignore[no-any-return]
         table = self.selection_data.answers.tables[TRAIN]
         ranked = rank(self.selection_data, find_groups(problem.by, table, self.selection_data.n_rows))
-        choice = choice or _choose_rules(ranked, problem)
+        choice = choice or choose_rules(ranked, problem)
         margins, proven = None, None
         if is_fixed and problem.confidence is not None and problem.goals:
             choice, margins, proven = self._with_margins(ranked, problem, choice)

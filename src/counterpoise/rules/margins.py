@@ -231,6 +231,11 @@ class MarginProblem(NamedTuple):
     widening: FloatArray | None = None  # of the standard error of each part, as rows of a person are alike; None: asked
 
     @property
+    def functions(self) -> list[Function]:
+        """Return the limits, and then the objectives."""
+        return [*(part.function for part in self.parts), *self.costs]
+
+    @property
     def scales(self) -> FloatArray:
         """Return what the parts that get a margin are in parts of."""
         return np.array([self.parts[place].scale for place in self.random])
@@ -294,8 +299,7 @@ class MarginProblem(NamedTuple):
 
     def table(self, rules: CandidateRules, cost: FloatArray | None = None) -> Evaluator:
         """Return what rules come to; the cost of each may be given, where more is known of it than its value."""
-        functions = [*(part.function for part in self.parts), *self.costs]
-        table = Evaluator(rules, functions, self.views, self.error_factors, self.row_factor)
+        table = Evaluator(rules, self.functions, self.views, self.error_factors, self.row_factor)
         table.cost = cost
         return table
 
@@ -621,10 +625,11 @@ def two_digits(number: float) -> int:
 def parts_of(goals: tuple[Goal, ...], views: Views) -> list[Part]:
     """Return the limits of goals, and which of them get a margin."""
     written, parts = GoalLimits.of(goals, views), []
+    has_margin = [not why_no_margin(goal) for goal in goals]
     for part, owner in zip(written.targets, written.owners.tolist(), strict=True):
         limit = part.linear if not part.compares_ratios else _compared_limit(part)
         is_list = all(not views.tables[count.rows.name].population for count in limit.row_counts)
-        is_random = not why_no_margin(goals[owner]) and not is_list
+        is_random = has_margin[owner] and not is_list
         if not isinstance(limit, Rate):
             parts.append(Part(limit, owner, is_random))
             continue

@@ -21,8 +21,7 @@ this are priced instead (Farkas): they lead to a rule that helps, or the proof h
 ``rate_objective``, ``mean_losses``, ``row_losses``, ``bind``, ``group_codes``, ``mass``
     for ``build_objective``.
 
-Families are ``choosing.ModelFamily``, ``scores.family.CutFamily``, ``scores.grid.GridFamily`` and
-``class_scores.family.ClassFamily``.
+Families are ``choosing.ModelFamily``, ``scores.family.CutFamily`` and ``class_scores.family.ClassFamily``.
 """
 
 from typing import Any, NamedTuple, Protocol

@@ -1,9 +1,8 @@
 """Linear programs solved by HiGHS, cutting planes over them, and the solutions that solvers return.
 
 ``MixtureSolution`` is what the mixture solvers return, and ``InfeasibleRows`` the error for constraints that no mixture
-meets. ``solve_linear_program`` hands a program written out in full to HiGHS, and ``HotProgram`` solves one again after
-a change. ``minimize_on_simplex`` solves the small convex quadratic program that Newton's method for a mixture needs in
-every step.
+meets. ``solve_linear_program`` hands a program written out in full to HiGHS. ``minimize_on_simplex`` solves the small
+convex quadratic program that Newton's method for a mixture needs in every step.
 
 ``CuttingPlanes`` is a model of a convex function, on the simplex or in a box: the largest of its cuts, which are affine
 functions that are nowhere above it. Level bundle methods need two things from the model: its least value (a linear
@@ -159,88 +158,34 @@ def solve_linear_program(
     >>> solve_linear_program(np.array([2.0, 1.0]), np.ones((1, 2)), (one, one), lower=np.zeros(2), upper=free).point
     array([0., 1.])
     """
+    import highspy  # noqa: PLC0415 - compiled, and needed in few places
+
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = matrix.shape
+    model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
+    model.row_lower_, model.row_upper_ = within
+    entries = model.a_matrix_
+    entries.format_ = highspy.MatrixFormat.kRowwise
+    if isinstance(matrix, np.ndarray):  # in a quarter of the time that a sparse array takes to be made
+        rows, columns = np.nonzero(matrix)
+        starts = np.zeros(len(matrix) + 1, dtype=np.int32)
+        np.cumsum(np.count_nonzero(matrix, axis=1), out=starts[1:])
+        entries.start_, entries.index_, entries.value_ = starts, columns.astype(np.int32), matrix[rows, columns]
+    else:
+        import scipy.sparse as sp  # noqa: PLC0415 - slow to import
+
+        by_row = sp.csr_array(matrix)
+        entries.start_, entries.index_, entries.value_ = by_row.indptr, by_row.indices, by_row.data
+    check_budget()
     for presolve in ("choose", "off"):  # where constraints leave a point, presolve may call that unbounded
-        solution = HotProgram(cost, matrix, within, lower=lower, upper=upper, presolve=presolve).solve()
-        if solution is not None:
-            return solution
+        lp = _empty_program(presolve)
+        lp.passModel(model)
+        lp.run()
+        solution = lp.getSolution()
+        if lp.getModelStatus() == highspy.HighsModelStatus.kOptimal and solution.dual_valid:
+            n_iter = int(lp.getInfo().simplex_iteration_count)
+            return LinearSolution(np.array(solution.col_value), np.array(solution.row_dual), n_iter)
     return None
-
-
-class HotProgram:
-    """A linear program that is solved again with other costs and right sides, each time from where it ended last.
-
-    Arguments as for ``solve_linear_program``. A hot start may end on a wrong objective (HiGHS issue 3294): compute
-    bounds from what is returned, and call ``forget`` before another try where they are too far apart.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from counterpoise.solvers.linear_program import HotProgram
-    >>> free, one = np.full(2, np.inf), np.ones(1)
-    >>> program = HotProgram(np.array([2.0, 1.0]), np.ones((1, 2)), (one, one), lower=np.zeros(2), upper=free)
-    >>> program.solve(np.array([1.0, 2.0]), (one, 3 * one)).point
-    array([1., 0.])
-    """
-
-    def __init__(
-        self,
-        cost: FloatArray,
-        matrix: Any,
-        within: tuple[FloatArray, FloatArray],
-        *,
-        lower: FloatArray,
-        upper: FloatArray,
-        presolve: str = "off",
-    ) -> None:
-        import highspy  # noqa: PLC0415 - compiled, and needed here alone
-
-        model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = matrix.shape
-        model.col_cost_, model.col_lower_, model.col_upper_ = cost, lower, upper
-        model.row_lower_, model.row_upper_ = within
-        entries = model.a_matrix_
-        entries.format_ = highspy.MatrixFormat.kRowwise
-        if isinstance(matrix, np.ndarray):  # in a quarter of the time that a sparse array takes to be made
-            rows, columns = np.nonzero(matrix)
-            starts = np.zeros(len(matrix) + 1, dtype=np.int32)
-            np.cumsum(np.count_nonzero(matrix, axis=1), out=starts[1:])
-            entries.start_, entries.index_, entries.value_ = starts, columns.astype(np.int32), matrix[rows, columns]
-        else:
-            import scipy.sparse as sp  # noqa: PLC0415 - slow to import
-
-            by_row = sp.csr_array(matrix)
-            entries.start_, entries.index_, entries.value_ = by_row.indptr, by_row.indices, by_row.data
-        self._lp = _empty_program(presolve)
-        self._lp.passModel(model)
-        self._optimal = highspy.HighsModelStatus.kOptimal
-
-    def solve(
-        self, cost: FloatArray | None = None, within: tuple[FloatArray, FloatArray] | None = None
-    ) -> LinearSolution | None:
-        """Return the minimizer, for other costs and vectors that the rows are within where given; None as above."""
-        if cost is not None:
-            self._lp.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost)
-        if within is not None:
-            rows = np.arange(within[0].size, dtype=np.int32)
-            self._lp.changeRowsBounds(rows.size, rows, *within)
-        check_budget()
-        self._lp.run()
-        solution = self._lp.getSolution()
-        if self._lp.getModelStatus() != self._optimal or not solution.dual_valid:
-            return None
-        n_iter = int(self._lp.getInfo().simplex_iteration_count)
-        return LinearSolution(np.array(solution.col_value), np.array(solution.row_dual), n_iter)
-
-    @property
-    def is_infeasible(self) -> bool:
-        """Return whether the last solve proved that there is no solution."""
-        import highspy  # noqa: PLC0415 - as above
-
-        return bool(self._lp.getModelStatus() == highspy.HighsModelStatus.kInfeasible)
-
-    def forget(self) -> None:
-        """Begin anew at the next solve."""
-        self._lp.clearSolver()
 
 
 def _empty_program(presolve: str) -> Any:

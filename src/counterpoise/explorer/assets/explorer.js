@@ -1169,7 +1169,7 @@ class Explorer {
     const line_ = (name, mean, tail) => el("tr", {}, el("th", { scope: "row" }, name), [mean, ...(tail === undefined ? [] : [tail])].map((value) => el("td", {}, shown(value))));
     this.panels.summary.body.replaceChildren(table("Loss, as a table", head, rows.flatMap(([name, one]) => [
       line_(names[name], one.mean, one.tail), line_(`plain, ${names[name]}`, one.plain_mean, one.plain_tail)])),
-      this.answer.is_last ? "" : el("p", {}, `${aim} on the selection rows: ${shown(value)}, at most ${shown(Math.max(value - lower, 0), 4)} above the best possible${!margins ? "" : margins.is_kept ? " with the last margins" : " without margins"}.`),
+      this.answer.is_last ? "" : el("p", {}, `${aim} on the selection rows: ${shown(value)}, ${lower === null ? "found by a coarse search" : `at most ${shown(Math.max(value - lower, 0), 4)} above the best possible`}${!margins ? "" : margins.is_kept ? " with the last margins" : " without margins"}.`),
       el("p", { class: "muted" }, `Plain is the first model alone, with its usual threshold. ${this.hello.draws ? "Losses, rates and verdicts are expectations over the draws. " : ""}${this.answer.note || ""}`));
   }
 

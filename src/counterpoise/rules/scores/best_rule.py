@@ -5,21 +5,23 @@ need not be among the rules of the best mixture. So thresholds are searched dire
 are few rules, as of one group, all are looked at, and the best is proven.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from counterpoise._base.budget import check_budget
 from counterpoise._base.types import IntArray
+from counterpoise.goals.binding import Views
 from counterpoise.goals.terms import Pairs
 from counterpoise.rules.choosing import Problem
+from counterpoise.rules.evaluator import Evaluator
 from counterpoise.rules.margins import MarginProblem, margin_problem
 from counterpoise.rules.program import with_budget
 from counterpoise.rules.scores.cuts import CutRules
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.search import ON_ROWS, Judged, RulePool, all_rules, polish, search
 from counterpoise.rules.scores.table import RankedScores
-from counterpoise.rules.scores.threshold_grid import ThresholdGrid
+from counterpoise.rules.scores.threshold_grid import ThresholdCells, ThresholdGrid
 from counterpoise.theory.risks import CVaR
 
 _EVENLY = 1e-9  # part of the mean of the groups' losses by which rules count that are as good for the worst group
@@ -37,7 +39,9 @@ class Effort(NamedTuple):
 
 THOROUGH = Effort(1 << 14, 1 << 12, 1 << 22, 1.0, is_thorough=True)
 QUICK = Effort(1 << 8, 1 << 8, 1 << 16, 0.3, is_thorough=False)  # for bounds to offer, which take many searches
+FIRST = Effort(1 << 10, 1 << 10, 1 << 12, 0.3, is_thorough=False)  # while a bound moves
 _MOST_OF_ONE = 1 << 18  # cuts of a grid with one edge, all of which are looked at
+_MOST_UNPROVEN = 1 << 16  # rules of a grid without some cuts that are all looked at, which proves nothing
 
 
 class FixedRule(NamedTuple):
@@ -50,78 +54,119 @@ class FixedRule(NamedTuple):
     lower: float  # no rule that meets the limits has less of the objective
 
 
-def best_fixed(
-    ranked: RankedScores, problem: Problem, start: CutRules | None = None, effort: Effort = QUICK
-) -> FixedRule:
-    """Search for the rule of least violation and, among those, of least objective.
-
-    A risk of zero-one losses that counts all rows alike grows with their mean, so the mean is minimised for it.
+class RuleSearch:
+    """A search that is repeated as bounds of goals move: rows are counted once for the same goals.
 
     Parameters
     ----------
-    ranked, problem
-        The scores, and the objective and goals.
-    start
-        Rules that are known to be good, such as those of the best mixture.
-    effort
+    ranked : RankedScores
+    effort : Effort
     """
-    start = ranked.usual_rules() if start is None else start.join(ranked.usual_rules())
-    inside = score_problem(ranked, problem)
-    found = [
-        _best_of_model(ranked, inside, start.only(start.models == model), effort)
-        for model in range(ranked.cuts.n_models)
-    ]
-    best = min(found, key=lambda rule: (rule.violation, rule.value))
-    return best._replace(is_proven=all(rule.is_proven for rule in found), lower=min(rule.lower for rule in found))
+
+    def __init__(self, ranked: RankedScores, effort: Effort) -> None:
+        self._ranked, self._effort, self._views = ranked, effort, ranked.answers().views()
+        self._counted: dict[int, CountedGrid] = {}  # by model
+
+    def best(self, problem: Problem, start: CutRules | None = None) -> FixedRule:
+        """Search for the rule of least violation and, among those, of least objective.
+
+        A risk of zero-one losses that counts all rows alike grows with their mean, so the mean is minimised for it.
+
+        Parameters
+        ----------
+        problem
+            The objective and the goals.
+        start
+            Rules that are known to be good, such as those of the best mixture.
+        """
+        usual = self._ranked.usual_rules()
+        start = usual if start is None else start.join(usual)
+        inside = score_problem(self._ranked, problem, self._views)
+        found = [
+            self._best_of_model(inside, start.only(start.models == model))
+            for model in range(self._ranked.cuts.n_models)
+        ]
+        best = min(found, key=lambda rule: (rule.violation, rule.value))
+        return best._replace(is_proven=all(rule.is_proven for rule in found), lower=min(rule.lower for rule in found))
+
+    def _best_of_model(self, inside: MarginProblem, known: CutRules) -> FixedRule:
+        """Return the best rule of one model, given some of its rules."""
+        ranked, effort, model = self._ranked, self._effort, int(known.models[0])
+        counted = self._counted.get(model)
+        if counted is None:
+            has_one_edge = known.cuts.shape[1] == 1
+            most = _MOST_OF_ONE if has_one_edge and effort.is_thorough else effort.most_cuts
+            grid = ThresholdGrid.of(ranked, model, most)
+            if not grid.is_complete:
+                grid = ThresholdGrid.of(ranked, model, effort.n_bins)
+            counted = CountedGrid.of(grid, inside)
+        self._counted[model] = counted = counted.for_problem(inside)
+        best = counted.best(inside, known, effort)
+        if counted.grid.is_complete or not effort.is_thorough:
+            return best
+        finer = ThresholdGrid.of(ranked, model, effort.n_bins, cuts_by_group(best.rule, ranked))
+        return CountedGrid.of(finer, inside).best(inside, best.rule, effort)
 
 
-def _best_of_model(ranked: RankedScores, inside: MarginProblem, known: CutRules, effort: Effort) -> FixedRule:
-    """Return the best rule of one model, given some of its rules."""
-    model, has_one_edge = int(known.models[0]), known.cuts.shape[1] == 1
-    grid = ThresholdGrid.of(ranked, model, _MOST_OF_ONE if has_one_edge and effort.is_thorough else effort.most_cuts)
-    if not grid.is_complete:
-        grid = ThresholdGrid.of(ranked, model, effort.n_bins)
-    best = _best_of_grid(grid, inside, known, effort)
-    if grid.is_complete or not effort.is_thorough:
-        return best
-    finer = ThresholdGrid.of(ranked, model, effort.n_bins, cuts_by_group(best.rule, ranked))
-    return _best_of_grid(finer, inside, best.rule, effort)
+def best_fixed(
+    ranked: RankedScores, problem: Problem, start: CutRules | None = None, effort: Effort = QUICK
+) -> FixedRule:
+    """Search once for the rule of least violation and, among those, of least objective: ``RuleSearch.best``."""
+    return RuleSearch(ranked, effort).best(problem, start)
 
 
-def _best_of_grid(grid: ThresholdGrid, inside: MarginProblem, known: CutRules, effort: Effort) -> FixedRule:
-    """Return the best rule of a grid, of which some rules are known."""
-    check_budget()
-    start = grid.places(known)
-    cells = grid.cells(start, pairs_of(inside))
-    evaluator = inside.table(cells)
+class CountedGrid(NamedTuple):
+    """A grid with its rows counted."""
 
-    def judge(rules: IntArray) -> Judged:
-        table = evaluator.with_rules(cells.with_rules(rules))
-        values = table.values(table.shares())
-        costs = values[len(inside.parts) :]
-        cost = costs.max(axis=0) + (_EVENLY * costs.mean(axis=0) if len(costs) > 1 else 0.0)
-        return Judged(cost, inside.violations(values), np.zeros(len(rules)))
+    grid: ThresholdGrid
+    cells: ThresholdCells
+    evaluator: Evaluator
 
-    every = all_rules(grid, effort.most_listed)
-    if every is None:
-        pool = search(grid, judge, start, effort=effort.rounds)
-        pool = polish(grid, pool, judge) if effort.is_thorough else pool
-    else:
-        pool = RulePool.of(start[:1], judge)
-        for rules in every:
-            some = RulePool.of(rules, judge)
-            pool = pool.joined(some.rules[some.best(ON_ROWS[:1])], judge)
-    place = int(pool.best(ON_ROWS[:1])[0])
-    value, violation = float(pool.judged.cost[place]), float(pool.judged.violation[place])
-    is_proven = every is not None and grid.is_complete
-    lower = -np.inf if not is_proven else np.inf if violation > 0 else value
-    return FixedRule(grid.cut_rules(pool.rules[[place]]), value, violation, is_proven and violation > 0, lower)
+    @classmethod
+    def of(cls, grid: ThresholdGrid, inside: MarginProblem) -> Self:
+        """Count the rows that a problem is about by the cells of a grid."""
+        cells = grid.cells(np.zeros((1, grid.sizes.size), dtype=np.int64), pairs_of(inside))
+        return cls(grid, cells, inside.table(cells))
+
+    def for_problem(self, inside: MarginProblem) -> Self:
+        """Return the same for another problem; rows are counted again where it is about others."""
+        evaluator = self.evaluator.with_functions(inside.functions)
+        return self.of(self.grid, inside) if evaluator is None else self._replace(evaluator=evaluator)
+
+    def best(self, inside: MarginProblem, known: CutRules, effort: Effort) -> FixedRule:
+        """Return the best rule of the grid, of which some rules are known."""
+        check_budget()
+        grid, start = self.grid, self.grid.places(known)
+
+        def judge(rules: IntArray) -> Judged:
+            table = self.evaluator.with_rules(self.cells.with_rules(rules))
+            values = table.values(table.shares())
+            costs = values[len(inside.parts) :]
+            cost = costs.max(axis=0) + (_EVENLY * costs.mean(axis=0) if len(costs) > 1 else 0.0)
+            return Judged(cost, inside.violations(values), np.zeros(len(rules)))
+
+        most_listed = effort.most_listed if grid.is_complete else min(effort.most_listed, _MOST_UNPROVEN)
+        every = all_rules(grid, most_listed)
+        if every is None:
+            pool = search(grid, judge, start, effort=effort.rounds)
+            pool = polish(grid, pool, judge) if effort.is_thorough else pool
+        else:
+            pool = RulePool.of(start[:1], judge)
+            for rules in every:
+                some = RulePool.of(rules, judge)
+                pool = pool.joined(some.rules[some.best(ON_ROWS[:1])], judge)
+        place = int(pool.best(ON_ROWS[:1])[0])
+        value, violation = float(pool.judged.cost[place]), float(pool.judged.violation[place])
+        is_proven = every is not None and grid.is_complete
+        lower = -np.inf if not is_proven else np.inf if violation > 0 else value
+        return FixedRule(grid.cut_rules(pool.rules[[place]]), value, violation, is_proven and violation > 0, lower)
 
 
-def score_problem(ranked: RankedScores, problem: Problem) -> MarginProblem:
+def score_problem(ranked: RankedScores, problem: Problem, views: Views | None = None) -> MarginProblem:
     """Return the goals, the objective and a budget as functions of answers.
 
-    The budget is above the least mean loss within the goals: of a mixture, or of one rule where goals compare ratios.
+    ``views`` are the rows as goals see them, where these are known. The budget is above the least mean loss within the
+    goals: of a mixture, or of one rule where goals compare ratios.
     """
     budget = None
     if problem.budget is not None and any(goal.compares_ratios for goal in problem.goals):
@@ -132,7 +177,7 @@ def score_problem(ranked: RankedScores, problem: Problem) -> MarginProblem:
         budget = float(with_budget(family, family.limits(problem.goals), problem.budget)[0].budget.most[0])
     return margin_problem(
         problem,
-        ranked.answers().views(),
+        ranked.answers().views() if views is None else views,
         defer_cost=ranked.defer_cost,
         budget=budget,
         persons=ranked.table.persons,
@@ -142,8 +187,7 @@ def score_problem(ranked: RankedScores, problem: Problem) -> MarginProblem:
 
 def pairs_of(inside: MarginProblem) -> list[Pairs]:
     """Return the pairs of datasets whose rows goals, or the objective, compare."""
-    functions = [*(part.function for part in inside.parts), *inside.costs]
-    names = dict.fromkeys(count.rows.name for function in functions for count in function.row_counts)
+    names = dict.fromkeys(count.rows.name for function in inside.functions for count in function.row_counts)
     return [name for name in names if isinstance(name, Pairs)]
 
 

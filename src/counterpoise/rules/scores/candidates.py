@@ -137,9 +137,15 @@ class _Board(NamedTuple):
         return Judged(ranking.cost, self.problem.violations(table.values(shares)), ranking.risk)
 
 
-def with_margins(ranked: RankedScores, problem: Problem, plain: Choice, confidence: float) -> tuple[Choice, Margins]:
-    """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals."""
-    rule, safe = follow_cuts(ranked, problem, plain.rules, confidence).safe_rule(confidence)
+def with_margins(
+    ranked: RankedScores, problem: Problem, plain: Choice, confidence: float, path: CutPath | None = None
+) -> tuple[Choice, Margins]:
+    """Return one rule whose goals hold on new rows in the place of the best one, and the margins of the goals.
+
+    The ``path`` of ``follow_cuts`` may be known: it serves any confidence.
+    """
+    path = follow_cuts(ranked, problem, plain.rules, confidence) if path is None else path
+    rule, safe = path.safe_rule(confidence)
     predictions = ranked.predictions_of(rule)
     value = value_of(predictions, problem, np.ones(1))
     margins = describe_margins(safe, predictions.answers.checks(problem.goals, np.ones(1)))
