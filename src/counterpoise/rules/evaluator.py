@@ -364,7 +364,7 @@ class CellCounts:
         """Return whether all counts of some functions are known."""
         return all(unit_count(count) in self.place for function in functions for count in function.row_counts)
 
-    def with_functions(self, functions: Sequence[Function]) -> "CountedRows":
+    def with_functions(self, functions: Sequence[Function]) -> "CellCounts":
         """Return the same counts for other functions of them, such as goals with other bounds."""
         other = copy(self)
         other.__dict__.pop("moments", None)
