@@ -114,7 +114,8 @@ bench-full: .venv/installed-bench
 	-$(BIN)/python $(PIP) --quiet ecos "cvxpy>=1.5"
 	touch $@
 
-reproduce: .venv/installed $(if $(filter comparison margins ratios proof watching,$(PAPER)),.venv/installed-peers)
+reproduce: .venv/installed $(if $(filter comparison margins ratios proof watching,$(PAPER)),.venv/installed-peers) \
+  $(if $(filter inside-goals unseen-groups alternatives amounts by-hand dataset-constraints,$(PAPER)),.venv/installed-bench)
 	$(BIN)/python -m papers $(PAPER) $(ARGS)
 
 # What packaging can break: files, entry points, imports. All else is the same source, tested before.

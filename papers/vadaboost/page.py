@@ -12,7 +12,7 @@ from papers.markdown import markdown_table
 from papers.printed import Printed, count
 from papers.tables import ResultsTable
 from papers.vadaboost.data import TASKS, Task
-from papers.vadaboost.experiment import DATASETS, EXACT, EXACT_SETS, LEARNERS, METHODS, measure, wanted
+from papers.vadaboost.experiment import DATASETS, EXACT, LEARNERS, METHODS, Repeat, measure, wanted
 from papers.vadaboost.figures import draw_bound
 
 _ROUNDED = 0.05  # the most that a standard error printed as 0.0 may be
@@ -161,6 +161,7 @@ def figures(_rows: ResultsTable) -> dict[str, Any]:
 EXPERIMENT = Experiment(
     "vadaboost", "Shivaswamy and Jebara 2011: Tables 1 and 2", wanted, measure, blocks, DATASETS, 50, figures
 )
-_SMALL = replace(EXPERIMENT, datasets=("breast-cancer",), n_seeds=1)
+_SMALL = replace(
+    EXPERIMENT, parts=lambda datasets, _n_seeds: [Repeat(name, "stump", 0) for name in datasets], datasets=("wisc",)
+)
 EXPERIMENT = replace(EXPERIMENT, quick=_SMALL)
-assert set(EXACT_SETS) <= set(DATASETS)  # noqa: S101 - a slip in a name would measure nothing
