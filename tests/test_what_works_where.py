@@ -161,7 +161,6 @@ CASES = {
             MODELS: r"max_difference\(precision, by=sex\).* decision='fixed'",
             CLASSES: r"more than two classes .*max_difference\(precision, by=sex\)",
             DASK: r"over Dask .*max_difference\(precision, by=sex\)",
-            EXPLORER: r"explorer .*max_difference\(precision, by=sex\)",
         },
     ),
     "conditional disparity": Case(
@@ -172,7 +171,6 @@ CASES = {
             MODELS: r"conditional_disparity.* decision='fixed'",
             CLASSES: r"more than two classes .*conditional_disparity",
             DASK: r"over Dask .*conditional_disparity",
-            EXPLORER: r"explorer .*conditional_disparity",
         },
     ),
     "every class": Case(

@@ -197,6 +197,17 @@ def test_a_model_of_one_rule_is_shown_and_exported_as_one_rule():
     assert exported.fixed_cost_ >= 0
 
 
+def test_while_a_bound_moves_the_page_shows_one_rule_of_a_coarse_search_and_then_the_best_one():
+    own = session_of_one_rule()
+    for bound in (0.75, 0.8, 0.85):
+        setting = Setting.of({"alpha": 1.0, "by": ["sex"], "goals": [{"text": GOALS[1], "bound": bound}]})
+        first, exact = own.answer(setting), own.answer(setting, exact=True)
+        assert len(first["members"]) == 1
+        assert first["lower"] is None
+        assert first["goals"][0]["choice"]["holds"]
+        assert exact["lower"] - 1e-9 <= exact["value"] <= first["value"] + 1e-9
+
+
 def test_of_a_model_of_one_rule_no_tail_can_be_asked_for_and_all_else_is_shown():
     own = session_of_one_rule()
     with pytest.raises(ValueError, match=r"alpha must be 1 here; got 0.5. One rule.* decision='sticky'"):

@@ -123,7 +123,6 @@ WRONG = [
     (lambda: bind(GOAL, Table(None, [0, 1], {"sex": ["F", "M"]})), "compares ratios, which is not linear"),
     (lambda: cp.LPBoostClassifier(goals=[GOAL]).fit(np.eye(4), [0, 1, 0, 1]), "A booster needs goals that are linear"),
     (of_three_classes, "more than two classes needs goals that are linear"),
-    (lambda: cp.explore(fitted([GOAL], by="sex")), "The explorer solves again.*is a search"),
 ]
 
 

@@ -24,7 +24,7 @@ from counterpoise.goals.binding import Views
 from counterpoise.goals.bound_goals import check_goal_data
 from counterpoise.goals.catalogue import needs
 from counterpoise.goals.classes import Classes
-from counterpoise.goals.expressions import Ratio, terms_of
+from counterpoise.goals.expressions import ComparedRatios, Ratio, terms_of
 from counterpoise.goals.rates import MOST_GROUPS, TABLE_METRICS, WorstRate, make_metric
 from counterpoise.goals.tables import combine_groups
 from counterpoise.goals.terms import BadColumn, Dataset, Fraction, NoRows, format_name, format_value, kinds_of
@@ -173,8 +173,10 @@ def _effective_rows(views: Views, rows: Dataset) -> float:
 
 def is_of_few(goal: Goal, mixture: MixtureRates) -> bool:
     """Return whether a goal on ratios, such as precision, counts few rows; their number depends on the decisions."""
-    ratios = [part.left for part in goal.parts(mixture.views) if isinstance(part.left, Ratio)]
-    rates = [one.denominator for one in ratios]
+    ratios: list[Any] = []
+    for left in (part.left for part in goal.parts(mixture.views)):
+        ratios += [left.one, left.other] if isinstance(left, ComparedRatios) else [left]
+    rates = [ratio.denominator for ratio in ratios if isinstance(ratio, Ratio)]
     behind = [mixture.value(rate) * min(_count(mixture.views, one.out_of) for one in rate.row_counts) for rate in rates]
     return any(count < LEAST_ROWS for count in behind)
 

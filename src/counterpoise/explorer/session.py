@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterpoise._base.budget import OutOfTime, TimeLimit, advice, check_budget, choosing, is_advice_cut, within
+from counterpoise._base.types import FloatArray
 from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, UNREADABLE, DisclosureGuard, GroupRates, is_of_few
 from counterpoise.explorer.margins import describe_margins, tightened
@@ -125,6 +126,12 @@ class SettingResult(NamedTuple):
     solution: BestMixture
     is_too_much: bool = False  # of the margins that a page keeps: no mixture has them
     is_last: bool = False  # whether the mixture is that of the last setting that could be met
+
+    @property
+    def prices(self) -> FloatArray:
+        """Return the prices of the goals; none are known where goals compare ratios, which are searched."""
+        is_searched = any(goal.compares_ratios for goal in self.problem.goals)
+        return np.empty(0) if is_searched else self.solution.prices
 
 
 class Session:
@@ -475,7 +482,7 @@ class Session:
 
     def _goals(self, result: SettingResult, answers: Mapping[str, RowAnswers]) -> list[dict[str, Any]]:
         """Return the value of each goal on the selection rows and on held-out rows, with its price."""
-        rates, prices = result.state.program.rates(result.solution), iter(result.solution.prices.tolist())
+        rates, prices = result.state.program.rates(result.solution), iter(result.prices.tolist())
         verdicts = self.verdicts(result.setting, answers, quick=True)
         goals = []
         for one, verdict in zip(result.setting.goals, verdicts, strict=True):
@@ -559,12 +566,11 @@ class Session:
 
     def _group_rates(self, result: SettingResult, answers: Mapping[str, RowAnswers]) -> dict[str, Any]:
         if self.parts.held_out is None:
-            rows = result.state.selection[TRAIN]
-            both = rows.positive_chances(result.solution), rows.deferred_chances(result.solution)
-            return {"rows": "choice", "groups": self.rates.of_shares(*both)}
+            shares = result.state.selection[TRAIN].shares(result.solution)
+            return {"rows": "choice", "groups": self.rates.of_shares(*shares)}
         own = answers[TRAIN]
         if own.are_drawn:
-            return {"rows": "held_out", "groups": self.rates.of_shares(own.positive, own.deferred, held_out=True)}
+            return {"rows": "held_out", "groups": self.rates.of_shares(*own.shares, held_out=True)}
         defers = result.setting.defer is not None
         return {"rows": "held_out", "groups": self.rates.of_decisions(np.asarray(own.answers), defers=defers)}
 

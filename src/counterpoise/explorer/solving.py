@@ -111,6 +111,7 @@ class BestMixture(NamedTuple):
     risk: Risk | None = None  # as it is bound to the rows, where it is no CVaR, worst group or rate
     margins: Margins | None = None  # of one rule that was chosen with them
     plain: "BestMixture | None" = None  # the best rule without margins, where this one has them
+    defers: bool = False  # whether rules have lower thresholds too
 
     @property
     def choice(self) -> Choice:
@@ -397,7 +398,8 @@ class RulesProgram:
         levels, defers = [rule.levels for rule in rules], self.ranked.cuts.defers
         thresholds = np.array([[*upper, *lower] if defers else upper for upper, lower in levels])
         values = choice.mixture, choice.value, choice.lower, choice.multipliers
-        return BestMixture(choice.rules.models, thresholds, *values, choice.rules.cuts, choice.cost, choice.risk)
+        solution = BestMixture(choice.rules.models, thresholds, *values, choice.rules.cuts, choice.cost, choice.risk)
+        return solution._replace(defers=defers)
 
 
 MixtureProgram: TypeAlias = ModelProgram | RulesProgram  # what solves the settings of a session

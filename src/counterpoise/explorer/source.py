@@ -10,7 +10,7 @@ from counterpoise._base.frames import is_frame
 from counterpoise._base.types import AnyArray, ArrayLike, FloatArray
 from counterpoise.classifiers.base import DRAWN
 from counterpoise.explorer.session import Session
-from counterpoise.explorer.state import HeldOutRows, SessionParts, original_bounds
+from counterpoise.explorer.state import HeldOutRows, SessionParts, original_bounds, unpacked
 from counterpoise.goals import Ratio, Table
 from counterpoise.goals.binding import Views
 from counterpoise.goals.expressions import terms_of
@@ -104,12 +104,6 @@ def check_model(model: Any) -> Any:
             f"{model.objective_}. Call rebalance(objective='error_rate') first, with a goal on the ratio such as "
             f"{model.objective_} {'>=' if is_maximized(model.objective_) else '<='} {model.value_:.2g}."
         )
-    compared = next((goal for goal in model.goals_ if goal.compares_ratios), None)
-    if compared is not None:
-        raise TypeError(
-            f"The explorer solves again as bounds move, for goals that are linear, and {compared} is a search. Call "
-            f"rebalance(goals=...) first, and {compared.instead}."
-        )
     if len(model.classes_) != 2:  # noqa: PLR2004 - what is shown has a positive class
         raise ValueError(
             f"The explorer needs a model of two classes; this one has {len(model.classes_)}: "
@@ -153,9 +147,7 @@ def member_outputs(model: Any, selection_data: Any, X: Any) -> AnyArray:
 def _stored_outputs(selection_data: Any, name: str) -> AnyArray:
     if isinstance(selection_data, ScoreTable):
         return np.asarray(selection_data.scores[name])
-    bits = selection_data.answers.positives[name]
-    unpacked = np.unpackbits(bits.packed, axis=1, bitorder="little")[:, : bits.n_models]
-    return unpacked.astype(np.bool_)
+    return unpacked(selection_data.answers.positives[name])
 
 
 def uniforms_of(model: Any, X: Any) -> FloatArray | None:

@@ -1,6 +1,6 @@
 """The rows and programs of a session: decisions and losses of a mixture, and the program for the columns of rules."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -16,10 +16,11 @@ from counterpoise.goals.classes import check_defer_label
 from counterpoise.goals.infeasible import round_safely
 from counterpoise.metrics import cvar_curve, cvar_loss
 from counterpoise.rules.choosing import FIXED, PoolPredictions
-from counterpoise.rules.goal_rows import TRAIN, bits_of
+from counterpoise.rules.draws import pick
+from counterpoise.rules.goal_rows import TRAIN
 from counterpoise.rules.options import Deferral, as_groups
-from counterpoise.rules.scores.table import RuleGroups, ScoreTable, find_groups, rank
-from counterpoise.solvers.rows import BitRows, worst_mean
+from counterpoise.rules.scores.table import DEFERRED, RuleGroups, ScoreTable, find_groups, rank
+from counterpoise.solvers.rows import BitRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +86,17 @@ class Labels(NamedTuple):
     weights: FloatArray | None
     defer_cost: float = 0.0  # of a row that is not decided
 
-    def losses(self, shares: FloatArray, deferred: FloatArray | None = None) -> FloatArray:
+    def losses(self, shares: "Shares") -> FloatArray:
         """Return the expected loss of each row from its probabilities of a positive decision and of deferral."""
-        wrong = np.abs(shares - self.is_positive)
-        return wrong if deferred is None else wrong + deferred * (self.defer_cost - self.is_positive)
+        wrong = np.abs(shares.positive - self.is_positive)
+        return wrong if shares.deferred is None else wrong + shares.deferred * (self.defer_cost - self.is_positive)
+
+
+class Shares(NamedTuple):
+    """The probability of a positive decision for each row over the draws, and that of deferral where rows may be."""
+
+    positive: FloatArray
+    deferred: FloatArray | None
 
 
 class Loss(NamedTuple):
@@ -105,194 +113,102 @@ class RowAnswers(NamedTuple):
     are_drawn: bool
 
     @property
-    def positive(self) -> FloatArray:
-        """Return the probability of a positive decision for each row, where decisions are drawn."""
-        return np.asarray(self.answers if self.answers.ndim == 1 else self.answers[:, 1])
-
-    @property
-    def deferred(self) -> FloatArray | None:
-        """Return the probability that each row is deferred; None where no row may be."""
-        return None if self.answers.ndim == 1 else np.asarray(self.answers[:, 2])
-
-
-class SortedDraws:
-    """Uniform numbers that choose the member that decides about each row, sorted once."""
-
-    def __init__(self, uniforms: FloatArray) -> None:
-        self._order = np.argsort(uniforms, kind="stable")
-        self._sorted_values = uniforms[self._order]
-
-    def by_member(self, mixture: FloatArray) -> Iterator[tuple[int, IntArray]]:
-        """Yield each member that decides about rows, and those rows: as ``rules.draws.pick`` would draw them."""
-        members = np.flatnonzero(mixture)
-        ends = np.searchsorted(self._sorted_values, np.cumsum(mixture)[members], side="left")
-        ends[-1] = self._sorted_values.size
-        first = 0
-        for member, end in zip(members.tolist(), ends.tolist(), strict=True):
-            if end > first:
-                yield member, self._order[first:end]
-                first = end
+    def shares(self) -> Shares:
+        """Return the probability of a positive decision for each row, and of deferral, where decisions are drawn."""
+        if self.answers.ndim == 1:
+            return Shares(np.asarray(self.answers, dtype=np.float64), None)
+        return Shares(np.asarray(self.answers[:, 1]), np.asarray(self.answers[:, 2]))
 
 
 class ExplorerRows:
-    """Rows with scores or predictions of all models; only labelled rows have losses."""
+    """Rows of a dataset with the outputs of all models, and how rules, or models, decide about them.
 
-    def __init__(self, n_rows: int, uniforms: FloatArray | None, labels: Labels | None) -> None:
-        self.labels, self._n_rows = labels, n_rows
-        self._draws = None if uniforms is None else SortedDraws(uniforms)
+    Parameters
+    ----------
+    outputs : array of shape (n_rows, n_models)
+        Scores, or whether each model predicts the positive class.
+    groups : array of shape (n_rows,)
+        As rules of scores use them.
+    uniforms : array of shape (n_rows,), or None
+        What decisions are drawn with; None where they are voted on.
+    labels : Labels, or None
+        Only labelled rows have losses.
+    """
 
-    def positive_chances(self, solution: BestMixture) -> FloatArray:
-        """Return the probability of a positive decision for each row, over the draws."""
-        raise NotImplementedError
+    def __init__(self, outputs: AnyArray, groups: IntArray, uniforms: FloatArray | None, labels: Labels | None) -> None:
+        self.outputs, self.groups = np.asfortranarray(outputs), groups
+        self._uniforms, self._labels = uniforms, labels
+        self._last: tuple[BestMixture, Shares] | None = None  # of the last solution, which several panels ask for
 
-    def deferred_chances(self, solution: BestMixture) -> FloatArray | None:  # noqa: ARG002 - some defer
-        """Return the probability that each row is deferred; None where no row may be."""
-        return None
+    def shares(self, solution: BestMixture) -> Shares:
+        """Return the probabilities of decisions about each row."""
+        if self._last is None or self._last[0] is not solution:
+            positive, deferred = np.zeros(self.groups.size), np.zeros(self.groups.size)
+            for member in np.flatnonzero(solution.mixture).tolist():
+                codes = self._decided_by(solution, member)
+                positive += solution.mixture[member] * (codes == 1)
+                if solution.defers:
+                    deferred += solution.mixture[member] * (codes == DEFERRED)
+            both = Shares(np.minimum(positive, 1.0), np.minimum(deferred, 1.0) if solution.defers else None)
+            self._last = solution, both
+        return self._last[1]
 
-    def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
-        """Return the expected loss over the draws."""
-        raise NotImplementedError
-
-    def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray) -> ByteArray:
-        """Return the decisions of one member of the mixture about rows."""
-        raise NotImplementedError
+    def _decided_by(self, solution: BestMixture, member: int) -> ByteArray:
+        """Return the decisions of one member of a mixture: 1 for positive, 2 for deferred."""
+        output = self.outputs[:, int(solution.models[member])]
+        if solution.thresholds is None:
+            return output.view(np.uint8)
+        upper, *lower = np.split(solution.thresholds[member], 1 + solution.defers)
+        above = (output > upper[self.groups]).astype(np.uint8)
+        return np.where(above, above, DEFERRED * (output > lower[0][self.groups])).astype(np.uint8) if lower else above
 
     def decide(self, solution: BestMixture) -> ByteArray:
         """Return 1 for rows that are decided positive, 2 for deferred ones: by the model's draws, or else by vote."""
-        answers = np.empty(self._n_rows, dtype=np.uint8)
-        if self._draws is not None:
-            for member, rows in self._draws.by_member(solution.mixture):
-                answers[rows] = self._answers_of_member(solution, member, rows)
+        members = np.flatnonzero(solution.mixture).tolist()
+        if len(members) == 1:
+            return self._decided_by(solution, members[0])
+        if self._uniforms is not None:
+            drawn, answers = pick(self._uniforms, solution.mixture), np.empty(self.groups.size, dtype=np.uint8)
+            for member in members:
+                rows = drawn == member
+                answers[rows] = self._decided_by(solution, member)[rows]
             return answers
-        positive, deferred = self.positive_chances(solution), self.deferred_chances(solution)
+        positive, deferred = self.shares(solution)
         if deferred is None:
             return (positive > _HALF).astype(np.uint8)
         shares = np.column_stack([1.0 - positive - deferred, positive, deferred])
         return np.asarray(shares.argmax(axis=1), dtype=np.uint8)
 
-    def losses(self, solution: BestMixture) -> FloatArray:
-        """Return the expected loss of each row over the draws."""
-        assert self.labels is not None  # noqa: S101 - rows are labelled
-        return self.labels.losses(self.positive_chances(solution), self.deferred_chances(solution))
-
     def answers(self, solution: BestMixture) -> RowAnswers:
         """Return the predictions for an audit: probabilities where decisions are drawn, whatever the key."""
-        if self._draws is None or np.count_nonzero(solution.mixture) == 1:
+        if self._uniforms is None or np.count_nonzero(solution.mixture) == 1:
             return RowAnswers(self.decide(solution), are_drawn=False)
-        positive, deferred = self.positive_chances(solution), self.deferred_chances(solution)
+        positive, deferred = self.shares(solution)
         if deferred is None:
             return RowAnswers(positive, are_drawn=True)
         others = np.maximum(1.0 - positive - deferred, 0.0)
         return RowAnswers(np.column_stack([others, positive, deferred]), are_drawn=True)
 
-
-class RowsWithAnswers(ExplorerRows):
-    """Rows with the predictions of each model."""
-
-    def __init__(self, bits: BitRows, uniforms: FloatArray | None, labels: Labels | None) -> None:
-        super().__init__(bits.n_rows, uniforms, labels)
-        self._bits, self._means = bits, np.zeros(0)
-
-    def positive_chances(self, solution: BestMixture) -> FloatArray:
-        """Return the probability of a positive decision for each row, over the draws."""
-        return np.minimum(self._bits.shares(solution.mixture), 1.0)
-
-    def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray) -> ByteArray:  # noqa: ARG002 - rules have thresholds
-        return np.asarray((self._bits.packed[rows, member >> 3] >> np.uint8(member & 7)) & 1)
+    def losses(self, solution: BestMixture) -> FloatArray:
+        """Return the expected loss of each row over the draws."""
+        return self._labelled.losses(self.shares(solution))
 
     def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
         """Return the expected loss over the draws."""
-        assert self.labels is not None  # noqa: S101 - rows are labelled
-        weights = self.labels.weights
-        if not self._means.size:
-            answers = np.unpackbits(self._bits.packed, axis=1, bitorder="little")[:, : self._bits.n_models]
-            self._means = np.average(answers ^ self.labels.is_positive[:, None].view(np.uint8), axis=0, weights=weights)
-        mean = float(self._means @ solution.mixture)
-        if alpha is None:
-            return Loss(mean, None)
-        mass = np.ones(self._n_rows) if weights is None else weights
-        return Loss(mean, worst_mean(self.labels.losses(self.positive_chances(solution)), mass / (alpha * mass.sum())))
-
-
-class RowsWithScores(ExplorerRows):
-    """Rows with the scores of each model, and the groups that rules use."""
-
-    def __init__(
-        self, scores: FloatArray, groups: IntArray, n_groups: int, uniforms: FloatArray | None, labels: Labels | None
-    ) -> None:
-        super().__init__(len(groups), uniforms, labels)
-        self.scores, self.groups, self._n_groups = scores, groups, n_groups
-        self._ranks: _SortedScore | None = None
-
-    def positive_chances(self, solution: BestMixture) -> FloatArray:
-        """Return the probability of a positive decision for each row, over the draws."""
-        return self._chances(solution, 1)
-
-    def deferred_chances(self, solution: BestMixture) -> FloatArray | None:
-        """Return the probability that each row is deferred; None where no row may be."""
-        return self._chances(solution, 2) if self._defers(solution) else None
-
-    def loss(self, solution: BestMixture, alpha: float | None) -> Loss:
-        """Return the expected loss over the draws."""
-        assert self.labels is not None  # noqa: S101 - rows are labelled
-        if self.scores.shape[1] > 1 or self._defers(solution):
-            losses, weights = self.losses(solution), self.labels.weights
-        else:
-            self._ranks = self._ranks or _SortedScore(self.scores, self.groups, self._n_groups, self.labels)
-            losses, weights = self._ranks.cells(solution)
+        losses, weights = self.losses(solution), self._labelled.weights
         mean = float(np.average(losses, weights=weights))
-        return Loss(mean, None if alpha is None else cvar_loss(losses, alpha, weights))
+        if alpha is None or alpha == 1.0:
+            return Loss(mean, None if alpha is None else mean)
+        return Loss(mean, cvar_loss(losses, alpha, weights))
 
-    def _defers(self, solution: BestMixture) -> bool:
-        return solution.thresholds is not None and solution.thresholds.shape[1] > self._n_groups
+    def curve(self, solution: BestMixture, alphas: FloatArray) -> FloatArray:
+        """Return the loss of the tail at each of many alphas."""
+        return cvar_curve(self.losses(solution), alphas, self._labelled.weights)
 
-    def _chances(self, solution: BestMixture, answer: int) -> FloatArray:
-        """Return the probability that each row gets a decision."""
-        shares = np.zeros(self._n_rows)
-        for member in np.flatnonzero(solution.mixture).tolist():
-            shares += solution.mixture[member] * (self._answers_of_member(solution, member, slice(None)) == answer)
-        return np.minimum(shares, 1.0)
-
-    def _answers_of_member(self, solution: BestMixture, member: int, rows: IntArray | slice) -> ByteArray:
-        """Return the decisions of one rule."""
-        assert solution.thresholds is not None  # noqa: S101 - of rules
-        groups, column = self.groups[rows], self.scores[rows, int(solution.models[member])]
-        upper, *lower = solution.thresholds[member].reshape(-1, self._n_groups)
-        above = (column > (upper[0] if upper.size == 1 else upper[groups])).astype(np.uint8)
-        return np.asarray(np.where(above, above, 2 * (column > lower[0][groups])).astype(np.uint8) if lower else above)
-
-
-class _SortedScore:
-    """The rows of one score in falling order by group, summed by class, so that a rule's loss takes a few look-ups."""
-
-    def __init__(self, scores: FloatArray, groups: IntArray, n_groups: int, labels: Labels) -> None:
-        weights = np.ones(len(groups)) if labels.weights is None else labels.weights
-        self._groups = []
-        for group in range(n_groups):
-            rows = np.flatnonzero(groups == group)
-            rows = rows[np.argsort(-scores[rows, 0], kind="stable")]
-            by_class = weights[rows] * np.array([labels.is_positive[rows], ~labels.is_positive[rows]])
-            sums = np.concatenate([np.zeros((2, 1)), np.cumsum(by_class, axis=1)], axis=1)
-            self._groups.append((-scores[rows, 0], sums))
-
-    def cells(self, solution: BestMixture) -> tuple[FloatArray, FloatArray]:
-        """Return the loss and the weight of the rows of each class between two thresholds of a group."""
-        assert solution.thresholds is not None  # noqa: S101 - of rules
-        losses, masses = [], []
-        for (rising, sums), thresholds in zip(self._groups, solution.thresholds.T, strict=True):
-            falling = np.argsort(-thresholds, kind="stable")
-            above = np.searchsorted(rising, -thresholds[falling], side="left")  # rows whose score is above each
-            mass = np.diff(sums[:, np.concatenate([[0], above, [rising.size]])], axis=1)
-            chances = 1.0 - np.cumsum(np.append(0.0, solution.mixture[falling]))
-            losses += [1.0 - chances, chances]
-            masses += [mass[0], mass[1]]
-        return np.clip(np.concatenate(losses), 0.0, 1.0), np.maximum(np.concatenate(masses), 0.0)
-
-
-def curve(rows: ExplorerRows, solution: BestMixture, alphas: FloatArray) -> FloatArray:
-    """Return the loss of the tail at each of many alphas."""
-    assert rows.labels is not None  # noqa: S101 - rows are labelled
-    return cvar_curve(rows.losses(solution), alphas, rows.labels.weights)
+    @property
+    def _labelled(self) -> Labels:
+        assert self._labels is not None  # noqa: S101 - losses are those of labelled rows
+        return self._labels
 
 
 _BINS = 25  # of a histogram
@@ -313,13 +229,13 @@ class SessionState(NamedTuple):
     def panels(self, parts: SessionParts, model: int) -> list[dict[str, Any]]:
         """Return histograms of a model's scores on the selection rows, by group and class; none without scores."""
         rows, data = self.selection[TRAIN], parts.selection_data
-        if not isinstance(rows, RowsWithScores) or not isinstance(data, ScoreTable):
+        if not isinstance(data, ScoreTable):
             return []
         if ("panels", model) not in self.cache:
             codes, names = rows.groups, list(self.groups)
             if len(names) == 1:
                 codes, names = group_codes(data.answers.tables[TRAIN])
-            scores = rows.scores[:, model]
+            scores = rows.outputs[:, model]
             self.cache["panels", model] = histograms(scores, data.is_positive, codes, names or ["all rows"])
         return self.cache["panels", model]  # type: ignore[no-any-return]
 
@@ -354,18 +270,19 @@ def state_of(parts: SessionParts, by: tuple[str, ...], defer: float | None = Non
     program = RulesProgram(
         ranked, keeps_default_threshold=estimator.keeps_default_threshold, decision=estimator.decision
     )
-    n_groups = len(groups.names)
-    selection: dict[str, ExplorerRows] = {
-        name: RowsWithScores(data.scores[name], codes, n_groups, None, _labels(data.answers.tables[name], data))
+    selection = {
+        name: ExplorerRows(data.scores[name], codes, None, _labels(data.answers.tables[name], data))
         for name, codes in ranked.codes.items()
     }
-    later: dict[str, ExplorerRows] = {}
+    later = {}
     if held_out is not None:
         for name, table in held_out.tables.items():
             codes, uniforms = groups.codes(table, f"The held-out rows of {name!r}"), held_out.uniforms[name]
-            later[name] = RowsWithScores(held_out.answers[name], codes, n_groups, uniforms, _labels(table, data))
-    usual = np.full((1, n_groups if defer is None else 2 * n_groups), float(data.usual[0]))
-    alone = BestMixture(np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0))
+            later[name] = ExplorerRows(held_out.answers[name], codes, uniforms, _labels(table, data))
+    usual = np.full((1, len(groups.names) * (1 + (defer is not None))), float(data.usual[0]))
+    alone = BestMixture(
+        np.zeros(1, dtype=np.int64), usual, _ALONE, np.nan, np.nan, np.zeros(0), defers=(defer is not None)
+    )
     return SessionState(program, groups.names, selection, later, alone, {})
 
 
@@ -425,17 +342,25 @@ def _other_groups(parts: SessionParts, by: tuple[str, ...]) -> RuleGroups:
 
 
 def _of_models(data: PoolPredictions, held_out: HeldOutRows | None) -> SessionState:
-    tables = data.answers.tables
-    selection: dict[str, ExplorerRows] = {
-        name: RowsWithAnswers(bits, None, _labels(tables[name], data)) for name, bits in data.answers.positives.items()
+    def rows(table: Table, answers: AnyArray, uniforms: FloatArray | None) -> ExplorerRows:
+        return ExplorerRows(answers, np.zeros(len(answers), dtype=np.int64), uniforms, _labels(table, data))
+
+    selection = {
+        name: rows(data.answers.tables[name], unpacked(bits), None) for name, bits in data.answers.positives.items()
     }
-    later: dict[str, ExplorerRows] = {}
+    later = {}
     if held_out is not None:
-        for name, own in held_out.answers.items():
-            later[name] = RowsWithAnswers(bits_of(own), held_out.uniforms[name], _labels(held_out.tables[name], data))
+        later = {
+            name: rows(held_out.tables[name], own, held_out.uniforms[name]) for name, own in held_out.answers.items()
+        }
     n_models = data.losses.shape[1]
     alone = BestMixture(np.arange(n_models), None, np.eye(1, n_models)[0], np.nan, np.nan, np.zeros(0))
     return SessionState(ModelProgram(data), (), selection, later, alone, {})
+
+
+def unpacked(bits: BitRows) -> BoolArray:
+    """Return which rows each model calls positive, shape (n_rows, n_models)."""
+    return np.unpackbits(bits.packed, axis=1, bitorder="little")[:, : bits.n_models].astype(np.bool_)
 
 
 def _labels(table: Table, data: PoolPredictions | ScoreTable) -> Labels | None:

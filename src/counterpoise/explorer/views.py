@@ -16,7 +16,7 @@ from counterpoise.explorer.disclosure import HIDDEN, is_of_few
 from counterpoise.explorer.session import Session, SettingResult
 from counterpoise.explorer.setting import Setting, SettingGoal, goal_key, number, numbers
 from counterpoise.explorer.solving import DRAGGED, RELEASED, MixtureProgram, Unmet, is_priced
-from counterpoise.explorer.state import ExplorerRows, curve
+from counterpoise.explorer.state import ExplorerRows
 from counterpoise.goals import Dataset, Goal, Rate, error_rate
 from counterpoise.goals.infeasible import round_safely
 from counterpoise.rules.choosing import Problem
@@ -72,7 +72,7 @@ def tail_lines(session: Session, result: SettingResult, alphas: FloatArray) -> d
     rows = "selection" if session.parts.held_out is None else "held_out"
     own, tails = getattr(result.state, rows)[TRAIN], alphas[session.least_alpha <= alphas]
     lines = {"mixture": result.solution, "plain": result.state.usual}
-    losses = {name: numbers(curve(own, solution, tails)) for name, solution in lines.items()}
+    losses = {name: numbers(own.curve(solution, tails)) for name, solution in lines.items()}
     return {"alphas": numbers(tails), "best": [], "rows": rows} | losses
 
 
@@ -176,7 +176,7 @@ def _without(session: Session, setting: Setting, place: int) -> tuple[SettingRes
     with suppress(Unmet):
         present = session.recent(setting)
         own = sum(one.on for one in setting.goals[:place])
-        prices = present.solution.prices
+        prices = present.prices
         if prices.size:  # else they are not known
             ends = session.reach(setting.goals[place].goal)
             has_price = is_priced(float(prices[own]), ends, present.problem.objective)
