@@ -55,18 +55,13 @@ def wide(n_columns):
 
 CASES = {
     # the goals file
-    "lists in lists": Case(FIT, "lists and tables are nested too deeply", first(f"x = {DEEP}")),
-    "tables in tables": Case(FIT, "lists and tables are nested too deeply", first("x = " + "{a=" * 10_000)),
-    "a key of 50,000 parts": Case(FIT, "a line must have at most 500 dots", first(".".join("a" * 50_000) + " = 1")),
-    "a header of 50,000 parts": Case(FIT, "at most 500 dots", first("[" + ".".join("a" * 50_000) + "]")),
-    "parts in quotes": Case(FIT, "at most 500 dots", first(" . ".join(["'a'", '"b"'] * 25_000) + " = 1")),
+    "lists in lists": Case(FIT, "goals.toml must be TOML", first(f"x = {DEEP}")),
     "a string without an end": Case(FIT, "goals.toml must be TOML", first('x = "' + '\\"' * 400_000)),
     "a goals file of two megabytes": Case(FIT, "may have at most 1048576", first("#" * 2_000_000)),
     "a goals file of a terabyte": Case(FIT, "may have at most 1048576", huge("goals.toml")),
     "a goals file without an end": Case("fit /dev/zero", f"/dev/zero cannot be read: {ENDLESS}"),
     "a pipe as goals file": Case("fit pipe", f"pipe cannot be read: {ENDLESS}", silent("pipe")),
-    "a number of 10,000 digits": Case(FIT, "a whole number has at most 64 bits", first("x = " + "9" * 10_000)),
-    "a number of 40,000 bits": Case(FIT, "a whole number has at most 64 bits", first("seed = 0x" + "f" * 10_000)),
+    "a number of 10,000 digits": Case(FIT, "goals.toml must be TOML", first("x = " + "9" * 10_000)),
     "a key of a million letters": Case(FIT, "unknown key 'aaa", first("a" * 1_000_000 + " = 1")),
     "spaces before a header": Case(
         FIT, "unknown key 'targt' in the table data", goals("[data]", "[" + " " * 900_000 + "data]\ntargt = 1")
@@ -80,19 +75,21 @@ CASES = {
         FIT, "data.files: expected each file once; got 'tumours.csv' twice", goals(DATA, f"[{(DATA + ',') * 70_000}]")
     ),
     "a file name without an end": Case(
-        FIT, "expected at most 4096 characters", goals(DATA, '"' + "a/" * 400_000 + '"')
+        FIT, "should have at most 4096 characters", goals(DATA, '"' + "a/" * 400_000 + '"')
     ),
     "30,000 models": Case(
         FIT,
-        "method.models: expected at most 1000 entries",
+        "method.models: expected list should have at most 1000 items",
         goals('name = "adalpboost"', 'name = "pool"\n' + '[[method.models]]\nname = "tree"\n' * 30_000),
     ),
     "25,000 datasets": Case(
         FIT,
-        "datasets: expected at most 1000 entries",
+        "datasets: expected dictionary should have at most 1000 items",
         goals("[data]", "".join(f"[datasets.d{at}]\nfiles = {DATA}\n" for at in range(25_000)) + "[data]"),
     ),
-    "40,000 goals": Case(FIT, "goals: expected at most 10000 entries", goals(GOAL, ", ".join([GOAL] * 40_000))),
+    "40,000 goals": Case(
+        FIT, "goals: expected list should have at most 10000 items", goals(GOAL, ", ".join([GOAL] * 40_000))
+    ),
     "a zero byte in a file name": Case(FIT, "no file has a zero byte in its name", goals(DATA, '"a\\u0000b"')),
     # goals
     "parentheses in parentheses": Case(FIT, "nested too deeply", goals(GOAL, '"' + "(" * 90_000 + '"')),
@@ -155,12 +152,6 @@ CASES = {
         "fit goals.toml -o run", "it is not valid JSON", written("run/result.json", DEEP)
     ),
     "report of a result in lists": Case("report run", "it is not valid JSON", written("run/result.json", DEEP)),
-    "goals of a run of a terabyte": Case(
-        "fit --from run --alpha 0.3 -o new", "may have at most 1048576", huge("run/goals.toml")
-    ),
-    "goals of a run that are no text": Case(
-        "fit --from run --alpha 0.3 -o new", "must be UTF-8 text", written("run/goals.toml", b"\xff")
-    ),
     "report of a terabyte": Case("report run", "run/result.json cannot be read", huge("run/result.json")),
     "a result with one long value": Case(
         "report run",
