@@ -16,6 +16,7 @@ from counterpoise._base.checks import check_choice, check_confidence, check_coun
 from counterpoise._base.text import text_table
 from counterpoise._base.types import AnyArray, ArrayLike, BoolArray
 from counterpoise.auditing.missing_labels import WorstCaseOutcome, measure_worst_case
+from counterpoise.auditing.partial_labels import MassRows
 from counterpoise.goals.binding import (
     NEEDED_BY,
     PreparedPredictions,
@@ -29,9 +30,10 @@ from counterpoise.goals.bound_goals import check_denominators, risk_of_each
 from counterpoise.goals.classes import as_labels, distinct_labels, find_classes, known_labels
 from counterpoise.goals.expressions import Goal, terms_of
 from counterpoise.goals.parsing import as_goals
+from counterpoise.goals.partial_labels import PartialLabels
 from counterpoise.goals.population import GoalOutcome, measure_goal, shortage, tighten_goal
 from counterpoise.goals.tables import NoLargestValue, Table, as_tables, table_of, with_train
-from counterpoise.goals.terms import NoRows, UnknownValue
+from counterpoise.goals.terms import DEFAULT, NoRows, UnknownValue
 from counterpoise.theory.confidence import Bounds
 
 __all__ = ["Audit", "GoalAudit", "audit", "certify", "tighten"]
@@ -154,7 +156,7 @@ def certify(
     model: Any,
     goals: Any,
     X: Any = None,
-    y: ArrayLike | None = None,
+    y: Any = None,
     *,
     sensitive_features: Any = None,
     baseline: ArrayLike | None = None,
@@ -177,7 +179,7 @@ def certify(
         randomized classifier is audited by the decisions it makes.
     goals : goals or their texts
         A goal may carry its own confidence: ``goal.with_confidence(0.99)``.
-    X, y : held-out rows and labels, optional
+    X, y : held-out rows and labels, or PartialLabels, optional
         They become the dataset ``train``. X is not needed if you pass predictions, nor y if no goal needs
         labels.
     sensitive_features : data frame, dict of arrays or array, optional
@@ -234,6 +236,9 @@ def certify(
     """
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
     weights["largest_value"] = largest_value
+    partial = y if isinstance(y, PartialLabels) else None
+    if partial is not None:
+        X, y = np.empty((len(partial), 0)) if X is None else X, None
     has_rows = any(part is not None for part in (X, y, sensitive_features, baseline, *weights.values()))
     tables = with_train(Table(X, y, sensitive_features, baseline, **weights) if has_rows else None, datasets)
     if not tables:
@@ -246,6 +251,10 @@ def certify(
     if classes is None:
         classes = classes_of_model(last, *(table.y for table in tables.values()))
     options = {"pos_label": positive, "classes": classes, "defer_label": defer_label_of(last, defer_label)}
+    if partial is not None:
+        if datasets is not None:
+            raise ValueError("PartialLabels are audited on one dataset; got others beside it. Audit them apart.")
+        return audit_partial(all_goals, predictions[DEFAULT], partial, tables[DEFAULT], confidence, options)
     return audit(all_goals, predictions, tables, confidence=confidence, **options)
 
 
@@ -294,15 +303,15 @@ def audit(
     predictions : array of labels, or a dict of them by dataset
         With ``kind="probabilities"`` the probability of each decision, as ``decision_proba`` of a classifier that draws
         returns it.
-    data : array of true labels, Table, or dict of Tables by dataset
+    data : array of true labels, PartialLabels, Table, or dict of Tables by dataset
         Held-out rows: the classifier was neither fitted nor chosen on them. An array, or a single table, is the dataset
-        ``train``.
+        ``train``. With ``PartialLabels`` chance decides whose label is known, and rates of all rows are bounded.
     sensitive_features, baseline, sample_weight, largest_weight, largest_value
         Columns, baseline predictions and weights of the rows, where ``data`` is an array of labels; as for ``Table``.
     labelled : array of bool of shape (n_samples,), optional
         Of which rows the label is known, where ``data`` is an array of labels of two classes, as of loans that were
-        granted; what the others hold is not read. A rate that depends on missing labels has no estimate,
-        and its interval holds whatever they are. It is then wide: that is all that such rows can show.
+        granted, and no chance decides that; what the others hold is not read. A rate that depends on missing labels has
+        no estimate, and its interval holds whatever they are. It is then wide: that is all that such rows can show.
     confidence, pos_label
         As for ``certify``.
     defer_label : label, optional
@@ -343,6 +352,11 @@ def audit(
     recall >= 0.7: it depends on missing labels; low and high hold whatever these are.
     All verdicts are right together with confidence 0.95.
     """
+    options: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
+    if isinstance(data, PartialLabels):
+        _check_partial(predictions, labelled, kind)
+        table = Table(np.empty((len(data), 0)), None, sensitive_features, baseline, sample_weight=sample_weight)
+        return audit_partial(goals, predictions, data, table, confidence, options)
     all_goals = add_confidence(goals, confidence)
     weights: dict[str, Any] = {"sample_weight": sample_weight, "largest_weight": largest_weight}
     weights["largest_value"] = largest_value
@@ -355,7 +369,6 @@ def audit(
     if not all_goals:
         raise ValueError("An audit needs at least one goal, as in recall >= 0.9; got none.")
     check_choice(kind, "kind", _KINDS)
-    options: dict[str, Any] = {"pos_label": pos_label, "classes": classes, "defer_label": defer_label}
     prepared = prepare(predictions, data, kind=kind, **options)
     if labelled is None:
         return audit_predictions(all_goals, prepared)
@@ -369,6 +382,38 @@ def audit(
         return measure_worst_case(part, views, chances, known)
 
     return audit_predictions(all_goals, prepared, measure=measure)
+
+
+def _check_partial(predictions: Any, labelled: Any, kind: str) -> None:
+    """Refuse what does not go with labels that are known in part."""
+    if labelled is not None or isinstance(predictions, Mapping) or kind != "labels":
+        raise ValueError(
+            "PartialLabels say what is labelled, and are for predicted labels of one dataset; got labelled, a dict of "
+            "predictions, or probabilities beside them."
+        )
+
+
+def audit_partial(
+    goals: Any,
+    predictions: Any,
+    labels: PartialLabels,
+    table: Table,
+    confidence: float | None,
+    options: Mapping[str, Any],
+) -> Audit:
+    """Audit predicted labels on rows whose labels are known in part; the table has what else belongs to them.
+
+    Rows that were labelled alone, each with the same probability, are a sample of all: they are audited as such.
+    """
+    if table.sample_weight is not None:
+        raise ValueError("PartialLabels are audited without sample_weight. Leave the weights out.")
+    is_alone = labels.proxy is None and np.ptp(labels.propensity) == 0
+    if is_alone or labels.is_complete:
+        known = np.flatnonzero(labels.is_known)
+        own = table.part(known, labels.labels, None)
+        return audit(goals, as_labels(predictions)[known], own, confidence=confidence, **options)
+    rows = MassRows.of(labels, predictions, table, options)
+    return audit_predictions(add_confidence(goals, confidence), rows.prepared, measure=rows.measure)
 
 
 def _with_filled_labels(goals: Sequence[Goal], data: Any, labelled: ArrayLike, kind: str) -> tuple[AnyArray, BoolArray]:

@@ -79,13 +79,20 @@ class PartialLabels:
                 f"propensity must be a number, or one for each of the {self.n_samples} rows of y; got shape "
                 f"{values.shape}."
             )
-        chances = np.broadcast_to(values, self.is_known.shape)[self.is_known]
+        every = np.broadcast_to(values, self.is_known.shape)
+        if (every == 0).any():
+            raise ValueError(
+                f"propensity is 0 for {int((every == 0).sum())} rows, whose labels could never be known: nothing tells "
+                "about them. Let a few of them through by chance, or bound what they can be: audit(..., labelled=...)."
+            )
+        chances = every[self.is_known]
         odd = chances[~((chances > 0) & (chances <= 1))]
         if odd.size:
             raise ValueError(
                 "propensity must be the probability with which each labelled row was labelled, above 0 and at most 1; "
                 f"got {odd[0]:g}."
             )
+        self.least_propensity = float(np.nanmin(every))
         return np.asarray(chances)
 
     @property
@@ -100,7 +107,7 @@ class PartialLabels:
         places[self.is_known] = np.arange(self.labels.size)
         return np.asarray(self.labels[places])
 
-    def masses(self, classes: AnyArray, regions: FloatArray) -> FloatArray:
+    def masses(self, classes: AnyArray, regions: FloatArray, *, looks_ahead: bool = True) -> FloatArray:
         """Return the mass of each row on each class, shape (n_samples, n_classes).
 
         Parameters
@@ -110,6 +117,8 @@ class PartialLabels:
         regions : array of shape (n_samples, n_regions)
             Parts of the rows, 0 or 1, such as those above some thresholds: lambda makes the variance of the shares
             that these are of each class least.
+        looks_ahead : bool, default=True
+            Whether lambda of a row is chosen on all other folds of the rows; else on those before it in a random order.
         """
         hot = np.asarray(self.labels[:, None] == classes, dtype=np.float64)
         masses = np.zeros((self.n_samples, len(classes)))
@@ -120,7 +129,7 @@ class PartialLabels:
         folds = np.random.default_rng(0).permutation(self.n_samples) % _N_FOLDS
         factors = np.zeros(self.n_samples)
         for fold in range(_N_FOLDS):
-            others = folds[known] != fold
+            others = folds[known] != fold if looks_ahead else folds[known] < fold
             rows = known[others]
             factors[folds == fold] = best_factor(hot[others], proxy[rows], self.propensity[others], regions[rows])
         said = factors[:, None] * proxy
