@@ -220,8 +220,14 @@ def check_denominators(goals: Sequence[Goal], views: Views) -> None:
     ratios = [(goal, goal.left) for goal in goals if isinstance(goal.left, Ratio)]
     compared = [(goal, goal.left) for goal in goals if isinstance(goal.left, ComparedRatios)]
     ratios += [(goal, ratio) for goal, left in compared for ratio in (left.one, left.other)]
+    ratios = [(goal, ratio) for goal, ratio in ratios if _may_be_negative(ratio.denominator)]
     if ratios:
         _check_ratios([goal for goal, _ in ratios], [ratio for _, ratio in ratios], views)
+
+
+def _may_be_negative(rate: Rate) -> bool:
+    """Return whether a rate has parts that are taken off: amounts are checked where they are counted."""
+    return rate.constant < 0 or any(count.coefficient < 0 or count.rows.value is not None for count in rate.row_counts)
 
 
 def _check_ratios(names: Sequence[Goal | Ratio], ratios: Sequence[Ratio], views: Views) -> None:

@@ -177,7 +177,7 @@ def score_problem(ranked: RankedScores, problem: Problem, views: Views | None = 
         budget = float(with_budget(family, family.limits(problem.goals), problem.budget)[0].budget.most[0])
     return margin_problem(
         problem,
-        ranked.answers().views() if views is None else views,
+        ranked.views if views is None else views,
         defer_cost=ranked.defer_cost,
         budget=budget,
         persons=ranked.table.persons,

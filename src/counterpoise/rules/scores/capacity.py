@@ -321,7 +321,7 @@ def _curves(ranked: RankedScores, sums: Sums, groups: IntArray) -> tuple[ShareCu
     A threshold that changes no selection row, but rows of other datasets, does not change the share: of such
     thresholds the highest counts, and the lowest where all rows are selected.
     """
-    above, curves = ranked.cuts.sums(slice(ranked.mass.size), ranked.mass), []
+    above, curves = ranked.mass_above, []
     edges = list(pairwise(ranked.cuts.starts[0].tolist()))
     for first, end in (edges[group] for group in groups.tolist()):
         places = np.flatnonzero(np.diff(above[first:end], prepend=-1.0) > 0)

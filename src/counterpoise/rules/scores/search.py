@@ -171,9 +171,8 @@ def polish(grid: ThresholdGrid, pool: RulePool, judge: Judge) -> RulePool:
 def _starts(grid: ThresholdGrid, reach: list[FloatArray]) -> Iterator[IntArray]:
     """Yield rules with the same share of each group above, or of one label, or with the same threshold."""
     levels, n_groups = np.linspace(0.0, 1.0, _N_LEVELS), grid.n_groups
-    labels = grid.ranked.is_positive
-    alike = [reach[:n_groups]]
-    alike += [grid.reach(np.where(labels == label, grid.ranked.spread, 0.0)) for label in (False, True)]
+    positives = grid.ranked.spread_positives_above
+    alike = [reach[:n_groups], grid.reach(grid.ranked.spread_above - positives), grid.reach(positives)]
     found = [
         np.column_stack([np.searchsorted(along, levels * along[-1]) for along in of_groups]) for of_groups in alike
     ]

@@ -6,6 +6,7 @@ Groups are the combinations of values of some columns that rules may use: each h
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -250,6 +251,31 @@ class RankedScores:
         positive = stored.positive._replace(deferred=None if deferral is None else deferral.label)
         return _CutAnswers(stored.tables, {}, positive, ranked=self)
 
+    @cached_property
+    def views(self) -> Views:
+        """Return the rows as goals see them, each set of rows found once."""
+        return Answers.views(self.answers())
+
+    @cached_property
+    def mass_above(self) -> FloatArray:
+        """Return for each cut the mass of the labelled rows above it in its group."""
+        return self.cuts.sums(slice(self.mass.size), self.mass)
+
+    @cached_property
+    def spread_above(self) -> FloatArray:
+        """Return for each cut the part of the labelled rows above it in its group, by ``spread``."""
+        return self.cuts.sums(slice(self.mass.size), self.spread)
+
+    @cached_property
+    def spread_positives_above(self) -> FloatArray:
+        """Return the same of the positive rows."""
+        return self.cuts.sums(slice(self.mass.size), np.where(self.is_positive, self.spread, 0.0))
+
+    @cached_property
+    def positives_above(self) -> FloatArray:
+        """Return for each cut the mass of the positive rows above it in its group."""
+        return self.cuts.sums(slice(self.mass.size), np.where(self.is_positive, self.mass, 0.0))
+
     def usual_rules(self) -> CutRules:
         """Return the rules that any search starts from: for each model its usual rule and the constant ones.
 
@@ -317,7 +343,7 @@ class RankedScores:
     def _pooled_thresholds(self, rules: CutRules, groups: slice) -> FloatArray:
         """Return for each rule one threshold for all with as many of the labelled rows above as the rule's edges."""
         scores = self.table.scores[TRAIN]
-        above = self.cuts.sums(slice(len(scores)), self.mass)
+        above = self.mass_above
         shares = above[rules.cuts[:, groups] % self.cuts.n_cuts].sum(axis=1)
         together = find_cuts(scores, np.zeros(len(scores), dtype=np.int64), 1)
         sums = together.sums(slice(None), self.mass)
@@ -363,6 +389,10 @@ class _CutAnswers(Answers):
     """Answers whose counts are running sums over sorted rows."""
 
     ranked: RankedScores | None = None
+
+    def views(self) -> Views:
+        assert self.ranked is not None  # noqa: S101 - made of ranked rows
+        return self.ranked.views
 
     def counter(self, views: Views) -> Tally:
         """Return a function that sums the weight of the rows decided as a class at each cut, with a cache.

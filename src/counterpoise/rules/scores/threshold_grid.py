@@ -110,7 +110,7 @@ class ThresholdGrid(NamedTuple):
         n_cuts = sum(part.size for part in own)
         if n_cuts <= most:
             return cls(ranked, model, tuple(own))
-        mass = cuts.sums(slice(ranked.mass.size), ranked.spread)
+        mass = ranked.spread_above
         for group, every in enumerate(own):
             reached = mass[every]
             n_kept = max(int(most * every.size / n_cuts), 2)
@@ -183,10 +183,9 @@ class ThresholdGrid(NamedTuple):
         ]
         return CutRules(np.full(len(rules), self.model), np.column_stack(columns))
 
-    def reach(self, weights: FloatArray | None = None) -> list[FloatArray]:
-        """Return for each group the part of its labelled rows, or of some weights of these, above each cut."""
-        weights = self.ranked.spread if weights is None else weights
-        above = self.ranked.cuts.sums(slice(weights.size), weights)
+    def reach(self, above: FloatArray | None = None) -> list[FloatArray]:
+        """Return for each group the part of its labelled rows above each cut, or of others, given those above cuts."""
+        above = self.ranked.spread_above if above is None else above
         return [above[kept] / max(float(above[kept[-1]]), 1e-300) for kept in self.kept]
 
     def informedness(self, rules: IntArray) -> FloatArray:
@@ -194,13 +193,11 @@ class ThresholdGrid(NamedTuple):
 
         Of two thresholds in a group the mean of both.
         """
-        is_positive, mass = self.ranked.is_positive, self.ranked.mass
-        classes = np.where(is_positive, mass, 0.0), np.where(is_positive, 0.0, mass)
-        total = np.zeros(len(rules))
-        for sign, weights in zip((1.0, -1.0), classes, strict=True):
-            above = self.ranked.cuts.sums(slice(mass.size), weights / max(float(weights.sum()), 1e-300))
+        positives, total = self.ranked.positives_above, np.zeros(len(rules))
+        for sign, above in ((1.0, positives), (-1.0, self.ranked.mass_above - positives)):
+            whole = sum(float(above[kept[-1]]) for kept in self.kept)
             for edge, column in enumerate(rules.T):
-                total += sign * above[self.kept[edge % self.n_groups]][column]
+                total += sign / max(whole, 1e-300) * above[self.kept[edge % self.n_groups]][column]
         return total / (1 + self.defers)
 
     def smoothed(self, losses: Sums) -> FloatArray:
