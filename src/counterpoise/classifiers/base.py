@@ -65,11 +65,11 @@ from counterpoise.rules.families import (
 )
 from counterpoise.rules.fewest_draws import drawn_rows
 from counterpoise.rules.goal_rows import TRAIN, find_positive
+from counterpoise.rules.infeasible import with_outcomes
 from counterpoise.rules.options import STICKY, Deferral, Draws, Proof, as_groups, kind_of_decision
 from counterpoise.rules.pool import Pool, named_models
 from counterpoise.rules.ratios import value_of_decisions
 from counterpoise.rules.rows import LabelledData, as_rows, checked_features, known_columns, n_rows
-from counterpoise.rules.ways_out import with_outcomes
 from counterpoise.theory.risks import Risk, WorstGroup
 
 DECISIONS = ("sticky", "sample", "vote")

@@ -55,10 +55,10 @@ from counterpoise.goals.ranges import goal_range
 from counterpoise.goals.terms import BadColumn, Pairs
 from counterpoise.rules.choosing import FIXED, Problem
 from counterpoise.rules.goal_rows import TRAIN
+from counterpoise.rules.infeasible import CUT
 from counterpoise.rules.margins import Margins
 from counterpoise.rules.options import Proof
 from counterpoise.rules.scores.table import ScoreTable
-from counterpoise.rules.ways_out import CUT
 from counterpoise.theory.confidence import Bounds
 
 

@@ -56,9 +56,10 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         For goals of the conflict the nearest number on the right side (``Goal.bound``) that can be met while *all*
         other goals are kept as they are. Only those that this is enough for; none where no single bound is.
     joint_bounds : dict from Goal to float
-        Where no single bound is enough: numbers for the right sides of several goals that can be met together, all
-        others kept. The sum of the moves is the least, each in parts of the size of what its goal limits: 1 for shares,
-        the largest amount for costs. With ratios or a search, it is the least that is known.
+        Numbers for the right sides of several goals that can be met together, all others kept. Where no single bound is
+        enough, the sum of the moves is the least, each in parts of the size of what its goal limits: 1 for shares, the
+        largest amount for costs. Else the largest of the moves is. With ratios or a search, it is the least that is
+        known.
     held_by : dict from Goal to tuple of Goal
         For each nearest bound the goals beside which it cannot be tighter: of the conflict, and others.
     proven : bool
@@ -70,9 +71,9 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         rules, meets the goals. The scale is the bound itself or the size of what it limits, whichever is larger: about
         1 for shares. False where bounds come from a search, so that nearer ones may exist.
     ways_out : list of dict from Goal to Goal
-        The same as goals: each entry maps the goals to replace to their replacements. Where rules were chosen on
-        rows, the cheapest way comes first; ways that lead to nearly constant decisions are left out, unless there is
-        no other.
+        The same as goals: each entry maps the goals to replace to their replacements. Those of one goal come first.
+        Where rules were chosen on rows, the cheapest of them is the first; ways that lead to nearly constant decisions
+        are left out, unless there is no other.
     outcomes : tuple of Outcome
         For each of ``ways_out`` the ``selection_rate``, ``error`` and ``cost`` of the best decisions there, on the
         selection rows; empty where they were not tried.
@@ -157,7 +158,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
             {goal: goal.with_bound(_offered(goal, bound)) for goal, bound in bounds.items()}
             for bounds in (self.nearest_bounds, self.joint_bounds)
         )
-        return [{goal: instead} for goal, instead in single.items()] or ([joint] if joint else [])
+        return [*({goal: instead} for goal, instead in single.items()), *([joint] if joint else [])]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the conflict and the ways out of it as plain texts and numbers, for JSON."""
@@ -203,23 +204,23 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
         return " ".join([message, *hints])
 
     def _advice(self) -> str:
-        replacements = [str(new) for way in self.ways_out for new in way.values()]
-        does = [f" ({one})" for one in self.outcomes]
+        does = [f" ({one})" for one in self.outcomes] or [""] * len(self.ways_out)
+        ways = [f"{' and '.join(map(str, way.values()))}{done}" for way, done in zip(self.ways_out, does, strict=True)]
         if self.nearest_bounds:
-            replacements = list(map("".join, zip(replacements, does or [""] * len(replacements), strict=True)))
             holding = dict.fromkeys(goal for goals in self.held_by.values() for goal in goals)
             others = " and ".join(str(goal) for goal in holding if goal not in self.conflict)
             context = f" {'They' if len(self.conflict) > 1 else 'It'} must hold beside {others}." if others else ""
             how, condition = "" if self.nearest_proven else " found", "one at a time and with all other goals kept"
-            return f"{context} The nearest bounds{how} that can be met, {condition}: {', or '.join(replacements)}."
+            single = ", or ".join(ways[: len(self.nearest_bounds)])
+            shared = f" If all of them give a little: {ways[-1]}." if self.joint_bounds else ""
+            return f"{context} The nearest bounds{how} that can be met, {condition}: {single}.{shared}"
         if self.joint_bounds:
-            bounds = f"{' and '.join(replacements)}{does[0] if does else ''}"
             if any(hint.startswith(NOT_OFFERED) for hint in self.hints):
-                return f" Together these bounds can be met, with all other goals kept: {bounds}."
+                return f" Together these bounds can be met, with all other goals kept: {ways[-1]}."
             is_of_shares = all(map(_is_of_shares, self.joint_bounds))
             total = f", {self.joint_change:.4g} in all" if is_of_shares else ""
             least = f"With all other goals kept, no single bound is enough. The smallest change that is{total}"
-            return f" {least}: {bounds}."
+            return f" {least}: {ways[-1]}."
         return ""
 
 

@@ -56,7 +56,7 @@ from counterpoise.rules.goal_rows import TRAIN, Answers
 from counterpoise.rules.margins import OF_DISPARITY, ONLY_SUMS, Margins
 from counterpoise.rules.mixture_margins import needs_mixture_margins, solve_with_margins
 from counterpoise.rules.pool import Pool, failures
-from counterpoise.rules.program import Choice, choose
+from counterpoise.rules.program import Choice, NoMixture, choose
 from counterpoise.rules.proving import prove_or_margin
 from counterpoise.rules.ratios import solve_ratio
 from counterpoise.rules.rows import LabelledData, groups_of, n_rows, person_numbers
@@ -183,18 +183,27 @@ def choose_rules(ranked: RankedScores, problem: Problem) -> Choice:
     """Return the best rules and their shares, or the best rule; raise ``InfeasibleGoals`` where none meet the goals."""
     if any(goal.compares_ratios for goal in problem.goals) or ranked.has_masses:
         return choose_one_rule(ranked, problem)
+    is_explained = problem.decision != FIXED or problem.budget is not None  # by what mixtures can meet
     try:
-        best = choose(CutFamily(ranked), problem)
-    except InfeasibleGoals as error:
-        if problem.decision != FIXED or problem.budget is not None:
+        best = choose(CutFamily(ranked), problem._replace(explains=problem.explains and is_explained))
+    except NoMixture as error:
+        if not problem.explains:
             raise
-        words = "meets them either" if error.proven else "that meets them was found either"
-        either = f"No mixture of rules {words}."
-        explained = error.replace(nearest_bounds={}, joint_bounds={})  # which one rule may miss
-        with advice():
-            explained = no_rule(ranked, problem, best_fixed(ranked, problem), [either], error)
-        raise explained from None
+        raise _no_rule_nor_mixture(ranked, problem, error) from None
     return deciding_rules(ranked, problem, best)
+
+
+def _no_rule_nor_mixture(ranked: RankedScores, problem: Problem, error: NoMixture) -> InfeasibleGoals:
+    """Return why no single rule meets the goals, where no mixture does either."""
+    goals, proof = CutFamily(ranked).limits(problem.goals).goals, error.proof
+    is_proven = error.proven and proof is not None
+    members = range(len(problem.goals)) if goals is None or proof is None else goals.conflicting(proof)
+    words = "meets them either" if is_proven else "that meets them was found either"
+    explained = InfeasibleGoals([problem.goals[place] for place in members], np.nan, proven=is_proven)
+    with advice():
+        nearest, hints = best_fixed(ranked, problem), [f"No mixture of rules {words}."]
+        explained = no_rule(ranked, problem, nearest, hints, members=members, proven=is_proven)
+    return explained  # noqa: RET504 - where time is spent, the first one
 
 
 class ThresholdRules(NamedTuple):

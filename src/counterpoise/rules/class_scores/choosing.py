@@ -1,6 +1,6 @@
 """The choice of rules of class probabilities: a mixture, one rule without draws, or a path of mixtures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -8,19 +8,20 @@ from counterpoise._base.budget import advice, check_budget
 from counterpoise._base.types import FloatArray
 from counterpoise.goals import Goal, InfeasibleGoals
 from counterpoise.goals.infeasible import round_safely
-from counterpoise.rules.choosing import PoolPredictions, Problem, check_one_rule, value_of
+from counterpoise.rules.choosing import FIXED, Problem, check_one_rule, value_of
 from counterpoise.rules.class_scores.family import (
     FIRST_STEP,
     ClassFamily,
     Columns,
+    in_units,
     least_move,
     mean_program,
     tier_rule,
 )
-from counterpoise.rules.class_scores.rules import TierRule, argmax_rule
+from counterpoise.rules.class_scores.rules import TierRule, argmax_rule, constant_rules
 from counterpoise.rules.class_scores.table import CalibratedScores, no_calibration
 from counterpoise.rules.goal_rows import GoalConstraints
-from counterpoise.rules.no_rule import no_single_rule
+from counterpoise.rules.infeasible import needs_of, no_single_rule
 from counterpoise.rules.program import TOL, Choice, NoMixture, choose, with_budget
 from counterpoise.theory.risks import Risk
 
@@ -30,8 +31,17 @@ _TRIES = 3  # of a bound that is offered
 
 def choose_class_rules(scores: CalibratedScores, problem: Problem) -> Choice:
     """Return the best mixture of the search, or raise ``InfeasibleGoals`` with bounds that the same search meets."""
+    is_explained = problem.decision != FIXED or problem.budget is not None  # by what mixtures can meet
     try:
-        return choose(ClassFamily(scores), problem, problem.tol)
+        return choose(ClassFamily(scores), problem._replace(explains=problem.explains and is_explained), problem.tol)
+    except NoMixture:
+        if not problem.explains:
+            raise
+        explained = InfeasibleGoals(problem.goals, np.nan, proven=False)
+        with advice():
+            hint = "No mixture of rules that meets them was found either."
+            explained = no_single_rule(TriedClassRules(scores, problem), range(len(problem.goals)), hints=[hint])
+        raise explained from None
     except InfeasibleGoals as error:
         if scores.mass.size * scores.shape[1] ** 2 > _MOST_TRIED:
             raise
@@ -45,7 +55,7 @@ def _with_met_bounds(scores: CalibratedScores, problem: Problem, error: Infeasib
     """Return the error with those of its bounds that a search meets, moved until it does."""
     single = {goal: _find_met_bound(scores, problem, goal, bound) for goal, bound in error.nearest_bounds.items()}
     offered = {goal: bound for goal, bound in single.items() if bound is not None}
-    joint = {} if offered else error.joint_bounds
+    joint = error.joint_bounds
     if joint and _why_not_met(scores, problem, joint) is not None:
         joint = {}
     held_by = {goal: by for goal, by in error.held_by.items() if goal in offered}
@@ -91,6 +101,7 @@ def usual_rule(scores: CalibratedScores, problem: Problem) -> TierRule | None:
 
 _PRICES = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0)  # times the multipliers of the mixture
 _N_STEPS = 80  # of prices that follow what is missed
+_HALF = 0.5
 _AIM_INSIDE = 0.002  # part of a goal's unit by which its bound is tightened on the way: answers move in steps
 _DIGITS = 11  # to which violations and objectives are compared, in parts of their units
 
@@ -131,15 +142,79 @@ def search_fixed(
     for model in models:
         benefits = [tier.benefits - np.tensordot(factor * prices, limits.tensors, axes=1) for factor in _PRICES]
         try_rules([tier_rule(program, model, tier, one) for one in benefits])
-        at = prices
-        for step in range(_N_STEPS):
-            check_budget()
-            benefits_at = tier.benefits - np.tensordot(at, limits.tensors, axes=1)
-            rows = try_rules([tier_rule(program, model, tier, benefits_at)])
+
+        def follow(at: FloatArray, model: int = model) -> FloatArray:
+            rows = try_rules(
+                [tier_rule(program, model, tier, tier.benefits - np.tensordot(at, limits.tensors, axes=1))]
+            )
             assert rows is not None  # noqa: S101 - there are limits
-            excess = rows.rows[:, 0] - rows.bounds + _AIM_INSIDE
-            at = np.maximum(at + FIRST_STEP / (1.0 + step) ** 0.5 * excess / limits.sizes, 0.0)
+            return np.asarray((rows.rows[:, 0] - rows.bounds + _AIM_INSIDE) / limits.sizes)
+
+        _follow_prices(follow, prices)
     return best, least[0]
+
+
+def _follow_prices(excess: Callable[[FloatArray], FloatArray], prices: FloatArray) -> None:
+    """Try rules at prices of limits that rise where one is missed, as ``excess`` returns, and fall where it is met."""
+    for step in range(_N_STEPS):
+        check_budget()
+        prices = np.maximum(prices + FIRST_STEP / (1.0 + step) ** 0.5 * excess(prices), 0.0)
+
+
+class TriedClassRules:
+    """Rules of class probabilities that were tried, by what they need of each goal: see ``TriedRules``."""
+
+    has_all = False
+
+    def __init__(self, scores: CalibratedScores, problem: Problem, rules: Sequence[TierRule] = ()) -> None:
+        self.goals = problem.goals
+        family = ClassFamily(scores)
+        limits, self._models = family.limits(problem.goals), range(scores.table.n_models)
+        self._program, self._tier = mean_program(family, problem.objective, limits)
+        start = [*(argmax_rule(model, scores.shape) for model in self._models), *constant_rules(scores.shape)]
+        self._tried = self._rows_of([*rules, *start])
+
+    def _rows_of(self, rules: list[TierRule]) -> GoalConstraints:
+        rows = Columns.of(self._program, rules).rows
+        assert rows is not None  # noqa: S101 - there are limits
+        return in_units(rows, 1.0 / self._program.limits.units)
+
+    @property
+    def needs(self) -> FloatArray:
+        """Return what the rules need."""
+        rows = self._tried
+        signs = np.array([self.goals[place].sign for place in rows.places])[:, None]
+        is_sure = np.array([self.goals[place].confidence is not None for place in rows.places])[:, None]
+        slopes = np.where(is_sure, 1.0, signs * (rows.bound_slopes[:, None] - rows.row_slopes))
+        return needs_of(rows.places.tolist(), rows.violations(), slopes, len(self.goals))
+
+    def look(self, kept: Sequence[int], aim: int | None) -> None:
+        """Follow the prices of some goals, and of another one with a bound half as far off as is known to be enough."""
+        limits, moved = self._program.limits, None
+        if aim is not None:
+            needs, goal = self.needs, self.goals[aim]
+            need = float(np.where(needs[list(kept)].any(axis=0), np.inf, needs[aim]).min())
+            moved = goal.bound + goal.sign * _HALF * need if np.isfinite(need) else None
+        asked = set(kept) | ({aim} if aim is not None else set() if kept else set(range(len(self.goals))))
+        is_asked = np.isin(self._tried.places, list(asked))
+        for model in self._models:
+
+            def follow(at: FloatArray, model: int = model) -> FloatArray:
+                benefits = self._tier.benefits - np.tensordot(at, limits.tensors, axes=1)
+                rows = self._rows_of([tier_rule(self._program, model, self._tier, benefits)])
+                self._tried = self._tried.beside(rows)
+                rows = rows if aim is None or moved is None else rows.with_bound(aim, moved)
+                excess = (rows.rows[:, 0] - rows.bounds) / limits.units + _AIM_INSIDE
+                return np.where(is_asked, excess / limits.sizes, 0.0)
+
+            _follow_prices(follow, np.zeros(len(limits.tensors)))
+
+    def meets(self, rule: int, goals: tuple[Goal, ...]) -> bool:
+        """Return whether a rule meets goals with other bounds."""
+        rows = self._tried.only(np.array([rule]))
+        for place, goal in enumerate(goals):
+            rows = rows.with_bound(place, goal.bound)
+        return not rows.violations().any()
 
 
 def as_fixed(scores: CalibratedScores, problem: Problem, best: Choice) -> Choice:
@@ -150,12 +225,5 @@ def as_fixed(scores: CalibratedScores, problem: Problem, best: Choice) -> Choice
         return best.only(rule, value_of(scores.predictions_of([rule]), problem, np.ones(1)))
     if not problem.explains:
         raise NoMixture(None, [rule], proven=False)
-
-    def find(goals: tuple[Goal, ...]) -> PoolPredictions | None:
-        other, other_violation = search_fixed(
-            scores, problem._replace(goals=goals, budget=None), best.rules, np.zeros(len(goals))
-        )
-        return None if other_violation > 0 else scores.predictions_of([other])
-
-    mixed = f"A mixture of rules meets the goals, with an objective of {best.value:.4g}: set decision='sticky'."
-    raise no_single_rule(problem.goals, find, violation, hints=[mixed], nearest=scores.predictions_of([rule]))
+    hint = f"A mixture of rules meets the goals, with an objective of {best.value:.4g}: set decision='sticky'."
+    raise no_single_rule(TriedClassRules(scores, problem, [rule]), range(len(problem.goals)), hints=[hint])

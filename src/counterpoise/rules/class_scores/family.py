@@ -27,7 +27,7 @@ from counterpoise.goals.advice import explain
 from counterpoise.goals.binding import BoundRates, bind_rates
 from counterpoise.goals.infeasible import bound_step, goal_unit, rate_unit
 from counterpoise.rules.choosing import groups_by
-from counterpoise.rules.class_scores.rules import PricedRows, TierRule, argmax_rule, refine
+from counterpoise.rules.class_scores.rules import PricedRows, TierRule, argmax_rule, constant_rules, refine
 from counterpoise.rules.class_scores.table import CalibratedScores
 from counterpoise.rules.goal_rows import TRAIN, GoalConstraints, TalliedGoals, linear_rate, mean_limit
 from counterpoise.rules.program import (
@@ -355,7 +355,8 @@ class ClassFamily:
 
     def explain(self, program: Program, error: NoMixture) -> InfeasibleGoals:
         """Return which goals conflict for the mixtures of the pool that came nearest: no proof."""
-        rows = in_units(error.rules.rows, 1.0 / program.limits.units)  # those of the goals themselves
+        pool = error.rules.join(Columns.of(program, constant_rules(self.scores.shape)))  # which meet some goals alone
+        rows = in_units(pool.rows, 1.0 / program.limits.units)  # those of the goals themselves
         conflict = explain(rows)
         if conflict is None:  # by rounding of one solver against the other
             missed = np.maximum(rows.nearest().bounds - rows.bounds, 0.0)

@@ -253,6 +253,17 @@ def argmax_rule(model: int, shape: tuple[int, int, int]) -> TierRule:
     return TierRule(model, 0.0, 1.0, np.zeros(shape))
 
 
+_ALWAYS = 2.0  # a benefit that is larger than any probability
+
+
+def constant_rules(shape: tuple[int, int, int]) -> list[TierRule]:
+    """Return the rules that decide for one class whatever its probability; the shape is that of their benefits."""
+    return [
+        TierRule(0, 0.0, 1.0, np.where(np.arange(shape[2]) == place, _ALWAYS, np.zeros(shape)))
+        for place in range(shape[1])
+    ]
+
+
 _N_SWEEPS = 3  # over all answers: later ones hardly move
 _MOST_ROWS = 20_000  # of a group, that constants are computed from
 # Benefits and costs are in parts of the units of the objective and the goals, so values below these are small.

@@ -5,6 +5,7 @@ need not be among the rules of the best mixture. So thresholds are searched dire
 are few rules, as of one group, all are looked at, and the best is proven.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from counterpoise._base.types import IntArray
 from counterpoise.goals.binding import Views
 from counterpoise.goals.terms import Pairs
 from counterpoise.rules.choosing import Problem
-from counterpoise.rules.evaluator import Evaluator
+from counterpoise.rules.evaluator import Evaluator, Function
 from counterpoise.rules.margins import MarginProblem, margin_problem
 from counterpoise.rules.program import with_budget
 from counterpoise.rules.scores.cuts import CutRules
@@ -187,7 +188,12 @@ def score_problem(ranked: RankedScores, problem: Problem, views: Views | None = 
 
 def pairs_of(inside: MarginProblem) -> list[Pairs]:
     """Return the pairs of datasets whose rows goals, or the objective, compare."""
-    names = dict.fromkeys(count.rows.name for function in inside.functions for count in function.row_counts)
+    return pairs_in(inside.functions)
+
+
+def pairs_in(functions: Iterable[Function]) -> list[Pairs]:
+    """Return the pairs of datasets whose rows functions of answers compare."""
+    names = dict.fromkeys(count.rows.name for function in functions for count in function.row_counts)
     return [name for name in names if isinstance(name, Pairs)]
 
 

@@ -1,19 +1,21 @@
 """One rule without draws: the best threshold for each group, in the place of the best mixture of rules."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from counterpoise.goals import Goal, InfeasibleGoals
-from counterpoise.rules.choosing import FIXED, PoolPredictions, Problem, check_one_rule, value_of
+from counterpoise._base.budget import advice
+from counterpoise.goals import InfeasibleGoals
+from counterpoise.rules.choosing import FIXED, Problem, check_one_rule, value_of
 from counterpoise.rules.goal_rows import TRAIN
-from counterpoise.rules.no_rule import no_single_rule
+from counterpoise.rules.infeasible import no_single_rule
 from counterpoise.rules.options import Groups
 from counterpoise.rules.program import Choice, NoMixture
 from counterpoise.rules.scores.best_rule import THOROUGH, FixedRule, best_fixed
 from counterpoise.rules.scores.cuts import CutRules, rules_at
 from counterpoise.rules.scores.family import CutFamily, with_least_mean
 from counterpoise.rules.scores.table import RankedScores, find_groups, rank
+from counterpoise.rules.scores.tried import TriedThresholds
 from counterpoise.theory.risks import Risk, WorstGroup
 
 
@@ -73,23 +75,25 @@ def _best_usual(ranked: RankedScores) -> CutRules | None:
 
 
 def no_rule(
-    ranked: RankedScores, problem: Problem, nearest: FixedRule, hints: list[str], mixed: InfeasibleGoals | None = None
+    ranked: RankedScores,
+    problem: Problem,
+    nearest: FixedRule,
+    hints: list[str],
+    *,
+    members: Sequence[int] | None = None,
+    proven: bool = False,
 ) -> InfeasibleGoals:
     """Return the error where no single rule meets the goals, given the one that misses them least.
 
-    ``mixed`` is the same of mixtures of rules, where these cannot meet the goals either.
+    ``members`` are the places of goals that are known to conflict, where they are not all; ``proven`` says that it is
+    proven that they do.
     """
-
-    def find(goals: tuple[Goal, ...]) -> PoolPredictions | None:
-        other = best_fixed(ranked, problem._replace(goals=goals, budget=None))
-        return None if other.violation > 0 else ranked.predictions_of(other.rule)
-
-    proven = nearest.is_proven or (mixed is not None and mixed.proven)
-    hints = [*hints, *_hint_of_groups(ranked, problem)]
-    least = ranked.predictions_of(nearest.rule)
-    return no_single_rule(
-        problem.goals, find, nearest.violation, mixed=mixed, hints=hints, proven=proven, nearest=least
-    )
+    members = range(len(problem.goals)) if members is None else members
+    tried = TriedThresholds(ranked, problem, nearest.rule)
+    error = no_single_rule(tried, members, proven=proven or nearest.is_proven, hints=hints)
+    with advice():
+        error = error.replace(hints=[*error.hints, *_hint_of_groups(ranked, problem)])
+    return error  # noqa: RET504 - where time is spent, the first one
 
 
 def _hint_of_groups(ranked: RankedScores, problem: Problem) -> Iterator[str]:
