@@ -184,7 +184,7 @@ def test_persons_are_the_unit_of_chance():
         (lambda X, y: fitted(X, y, objective="f1_score"), "got the objective f1_score"),
         (lambda *_: cp.PartialLabels([None, np.nan]), "must hold some labels"),
         (lambda *_: cp.PartialLabels([1, None], [0.5]), "for each of the 2 rows"),
-        (lambda *_: cp.PartialLabels([1, None], None, 0.0), "above 0 and at most 1; got 0"),
+        (lambda *_: cp.PartialLabels([1, None], None, 1.5), "above 0 and at most 1; got 1.5"),
         (lambda X, y: fitted(X, cp.PartialLabels(y.filled * np.where(y.is_known, 1, np.nan), 7 * X[:, 0])), "proxy"),
     ],
 )
