@@ -105,6 +105,26 @@ def test_margins_are_those_of_one_machine_over_any_number_of_partitions(name):
                 np.testing.assert_allclose(getattr(own, part), getattr(its, part), rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1.0, np.pi])
+def test_margins_of_rows_of_unequal_weight_are_those_of_one_machine(scale):
+    settings = {"decision": "fixed", "confidence": 0.8, **CASES["parity by sex"]}
+    settings["goals"] = [goal.replace("0.02", "0.12") for goal in settings["goals"]]
+    weights = scale * WEIGHTS
+    twin = _twin(weight=weights, **settings)
+    frame, found = FRAME.assign(weight=weights), []
+    for n_parts in (1, 3):
+        model = DaskGoalClassifier([column(0)], cv="prefit", random_state=0, **settings)
+        rows = {"sensitive_features": ["sex"], "sample_weight": "weight", "features": ["few"]}
+        found.append(model.fit(cut(frame, n_parts), "y", **rows))
+    first, other = found
+    assert (first.rules_, first.value_, first.margins_) == (other.rules_, other.value_, other.margins_)
+    assert first.confidence_ == twin.confidence_ == 0.8
+    assert first.rules_ == twin.rules_
+    for own, its in zip(first.margins_, twin.margins_, strict=True):
+        np.testing.assert_allclose([own.value, own.standard_error], [its.value, its.standard_error], atol=1e-9)
+        np.testing.assert_allclose(own.optimism, its.optimism, atol=0.3 * its.standard_error)  # resamples differ
+
+
 AMOUNT = RNG.integers(1, 30, N_ROWS).astype(float)
 AMOUNT_CASES = {
     "money": {"alpha": 1.0, "goals": ["recall(value=amount) >= 0.75"]},
@@ -114,20 +134,22 @@ AMOUNT_CASES = {
 }
 
 
-def _chosen_for_amounts(n_parts, weight=None, **settings):
+def _chosen_for_amounts(n_parts, weight, **settings):
     model = DaskGoalClassifier([column(0)], cv="prefit", random_state=0, **settings)
     names = {"sensitive_features": ["sex", "amount"], "sample_weight": weight, "features": ["few"]}
     return model.fit(cut(FRAME.assign(amount=AMOUNT), n_parts), "y", **names)
 
 
+@pytest.mark.parametrize("weight", [None, "weight"])
 @pytest.mark.parametrize("confidence", [None, 0.9])
 @pytest.mark.parametrize("name", AMOUNT_CASES)
-def test_amounts_are_counted_over_dask_as_on_one_machine(name, confidence):
-    first = _chosen_for_amounts(1, confidence=confidence, **AMOUNT_CASES[name])
-    other = _chosen_for_amounts(3, confidence=confidence, **AMOUNT_CASES[name])
+def test_amounts_are_counted_over_dask_as_on_one_machine(name, confidence, weight):
+    first = _chosen_for_amounts(1, weight, confidence=confidence, **AMOUNT_CASES[name])
+    other = _chosen_for_amounts(3, weight, confidence=confidence, **AMOUNT_CASES[name])
     assert (other.rules_, other.value_) == (first.rules_, first.value_)
     twin = GoalClassifier([column(0)], cv="prefit", random_state=0, confidence=confidence, **AMOUNT_CASES[name])
-    twin.fit(FRAME[["few"]], Y, sensitive_features={"sex": SEX, "amount": AMOUNT})
+    weights = None if weight is None else WEIGHTS
+    twin.fit(FRAME[["few"]], Y, sample_weight=weights, sensitive_features={"sex": SEX, "amount": AMOUNT})
     scale = AMOUNT.sum() if name == "total" else 1.0
     tolerance = 2e-4 if confidence is None else 0.02  # resamples differ
     np.testing.assert_allclose(first.value_, twin.value_, atol=tolerance * scale)

@@ -20,7 +20,7 @@ from counterpoise.distributed.estimators import OverDask
 from counterpoise.distributed.fitting import check, check_rows, predictions_of
 from counterpoise.distributed.lightgbm import TrainingRows, is_lightgbm, lightgbm_over_dask, train_lightgbm
 from counterpoise.distributed.partitions import Part
-from counterpoise.distributed.rows import Cells, CountedAnswers, X, find_cells, inspect_rows, join_answers
+from counterpoise.distributed.rows import Cells, Lumps, TotalFacts, X, find_cells, inspect_rows, lumps_of_all
 from counterpoise.learners.resampling import fresh_copy
 from counterpoise.rules.draws import make_key
 from counterpoise.rules.families import PooledModels
@@ -113,7 +113,7 @@ class DaskAdaLPBoostClassifier(OverDask):
         booster.estimators_, booster.weighted_losses_, booster.chosen_on_trained_ = models, np.array(losses), True
         booster.learn_draws(key, np.random.default_rng(entropy))
         pool = Pool(models, find_positive(facts.classes, booster.pos_label), booster.n_jobs)
-        predictions = predictions_of(_count(numbers, answers, mass), cells, pool)
+        predictions = predictions_of(_count(numbers, answers, mass, facts), cells, pool)
         booster.solve_and_store(PooledModels(pool, predictions), booster.problem_of_fit())
 
 
@@ -135,13 +135,13 @@ def _weigh(failures: AnyArray, start: FloatArray, factors: FloatArray) -> FloatA
     return np.asarray(factors[failures] * start)
 
 
-def _count(numbers: Any, answers: Sequence[Any], mass: Any) -> CountedAnswers:
+def _count(numbers: Any, answers: Sequence[Any], mass: Any, facts: TotalFacts) -> Lumps:
     """Return rows of one cell that all models answer alike, counted block by block."""
     from dask import compute, delayed  # noqa: PLC0415 - optional
 
     blocks = zip(*(column.to_delayed().ravel() for column in (numbers, mass, *answers)), strict=True)
-    return join_answers(compute(*(delayed(_count_block)(*block) for block in blocks)))
+    return lumps_of_all(compute(*(delayed(_count_block)(facts, *block) for block in blocks)))
 
 
-def _count_block(numbers: AnyArray, mass: FloatArray, *answers: AnyArray) -> CountedAnswers:
-    return CountedAnswers(numbers, np.column_stack(answers), mass, np.ones(mass.size)).merge()
+def _count_block(facts: TotalFacts, numbers: AnyArray, mass: FloatArray, *answers: AnyArray) -> Lumps:
+    return Lumps.of(np.column_stack([numbers, *answers]), mass, facts)

@@ -16,13 +16,13 @@ from counterpoise.distributed.rows import (
     CELL,
     MASS,
     Cells,
-    CountedAnswers,
+    Lumps,
     TotalFacts,
     X,
     count_answers,
     find_cells,
     inspect_rows,
-    join_answers,
+    lumps_of_all,
 )
 from counterpoise.goals import Goal, Ratio, as_goals
 from counterpoise.goals.bound_goals import refuse_compared
@@ -52,26 +52,21 @@ def check_fits_counts(problem: Problem) -> None:
 
 
 def check_confidences(goals: Sequence[Goal], facts: TotalFacts) -> None:
-    """Refuse goals that carry a confidence on rows of different weights: counts say nothing about those."""
+    """Refuse goals that carry a confidence on rows of different weights: their exact bounds need the rows."""
     for goal in goals:
         if goal.confidence is not None and not facts.are_equal:
             raise ValueError(
                 "Over Dask a goal can carry a confidence only if all rows weigh the same; got sample_weight "
                 f"beside {goal}. Leave out the weights or the confidence, or fit on one machine."
             )
-        if goal.is_total and not facts.are_equal:
-            raise ValueError(
-                f"Over Dask a total needs rows that weigh the same; got sample_weight beside {goal}. Multiply the "
-                "amounts by the weights and leave these out, bound a mean as cost is, or fit on one machine."
-            )
 
 
-def predictions_of(counted: CountedAnswers, cells: Cells, pool: Pool) -> PoolPredictions:
+def predictions_of(lumps: Lumps, cells: Cells, pool: Pool) -> PoolPredictions:
     """Return what a mixture is chosen on: counted rows, with what each model answers."""
-    table = cells.table_of(counted.cells, counted.mass, counted.n_rows)
+    table, codes = cells.table_of(lumps), lumps.keys[:, 1:]
     groups = group_codes(table)[0] if table.sensitive_columns else None
-    answers = Answers({}, {}, pool.positive).with_dataset(TRAIN, table, pool.positive.encode(counted.codes))
-    return PoolPredictions(failures(counted.codes, cells.labels[counted.cells]), table.weights(), groups, answers)
+    answers = Answers({}, {}, pool.positive).with_dataset(TRAIN, table, pool.positive.encode(codes))
+    return PoolPredictions(failures(codes, cells.labels[lumps.keys[:, 0]]), table.weights(), groups, answers)
 
 
 def check(model: Any) -> None:
@@ -140,7 +135,7 @@ def decide_over(model: Any, partitions: Partitions, cells: Cells, pool_models: l
         model.feature_names_in_ = facts.names
     model.learn_draws(make_key(model.random_state), generator_of(model.random_state))
     if pool.output == ANSWERS:
-        predictions = predictions_of(join_answers(partitions.map(count_answers, cells, pool.members)), cells, pool)
+        predictions = predictions_of(lumps_of_all(partitions.map(count_answers, cells, pool.members)), cells, pool)
         model.solve_and_store(PooledModels(pool, predictions), model.problem_of_fit())
         return model
     if not pool.positive.is_binary:

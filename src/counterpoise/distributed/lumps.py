@@ -11,13 +11,13 @@ threshold. All other bins are split, and after a few passes over the rows none i
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from counterpoise._base.types import FloatArray, IntArray
 from counterpoise.distributed.partitions import Part, Partitions
-from counterpoise.distributed.rows import CELL, MASS, Cells
+from counterpoise.distributed.rows import CELL, MASS, Cells, Lumps, TotalFacts, join_lumps, lumps_of_all
 from counterpoise.goals import InfeasibleGoals, Rate
 from counterpoise.goals.binding import bind_rates
 from counterpoise.goals.tables import group_codes
@@ -39,64 +39,28 @@ _DISTINCT = 1 << 14  # values of a score up to which each has its own bin
 _FINE = 1 << 16  # bins of the histogram from which quantiles are taken
 _BINS = 2048  # of one score at first; of several they share the digits
 _PARTS = 16  # into which a bin is split
-_MOST_LUMPS = 4_000_000
 
 Edges = tuple[FloatArray, ...]  # of each model, rising: a bin is what lies above one and up to the next
 
 
-class Lumps(NamedTuple):
-    """Lumps in the order of their keys."""
-
-    keys: IntArray  # (n_lumps, 1 + n_models): the cell, and the bin of each score
-    mass: FloatArray
-    n_rows: FloatArray
-    lows: FloatArray  # (n_lumps, n_models): the least and the largest score
-    highs: FloatArray
-
-
-def lump_over(partitions: Partitions, edges: Edges) -> Lumps:
+def lump_over(partitions: Partitions, edges: Edges, facts: TotalFacts) -> Lumps:
     """Return the lumps of the rows of all partitions: one pass over the rows."""
-    lumps = join_lumps(partitions.map(_lumps, edges))
-    if len(lumps.mass) > _MOST_LUMPS:
-        raise ValueError(
-            f"The groups and scores divide the rows into {len(lumps.mass)} different lumps, more than {_MOST_LUMPS}: "
-            "too many to choose rules on in one place. Name fewer columns, or choose among fewer models."
-        )
-    return lumps
+    return lumps_of_all(partitions.map(_lumps, edges, facts))
 
 
 def _chunks(part: Part) -> Iterator[slice]:
     n_rows = len(part[SCORES])
-    for start in range(0, n_rows, _CHUNK):
+    for start in range(0, max(n_rows, 1), _CHUNK):
         yield slice(start, min(start + _CHUNK, n_rows))
 
 
-def _lumps(part: Part, edges: Edges) -> Lumps:
-    nothing = np.empty((0, len(edges)))
-    parts = [Lumps(np.empty((0, 1 + len(edges)), dtype=np.int64), np.empty(0), np.empty(0), nothing, nothing)]
+def _lumps(part: Part, edges: Edges, facts: TotalFacts) -> Lumps:
+    parts = []
     for place in _chunks(part):
-        scores, mass = np.asarray(part[SCORES][place], dtype=np.float64), np.asarray(part[MASS][place])
+        scores = np.asarray(part[SCORES][place], dtype=np.float64)
         bins = [np.searchsorted(own, scores[:, model]) for model, own in enumerate(edges)]
-        keys = np.column_stack([part[CELL][place], *bins])
-        parts.append(_merge_equal_keys(Lumps(keys, mass, np.ones(len(mass)), scores, scores)))
+        parts.append(Lumps.of(np.column_stack([part[CELL][place], *bins]), part[MASS][place], facts, scores))
     return join_lumps(parts)
-
-
-def join_lumps(parts: Sequence[Lumps]) -> Lumps:
-    """Return the lumps of several parts of the rows."""
-    return _merge_equal_keys(Lumps(*(np.concatenate(one) for one in zip(*parts, strict=True))))
-
-
-def _merge_equal_keys(rows: Lumps) -> Lumps:
-    """Add up what has the same key."""
-    if not len(rows.mass):
-        return rows
-    order = np.lexsort(rows.keys.T[::-1])
-    keys = rows.keys[order]
-    starts = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]).any(axis=1)))
-    mass, n_rows = (np.add.reduceat(one[order], starts) for one in (rows.mass, rows.n_rows))
-    lows, highs = np.minimum.reduceat(rows.lows[order], starts), np.maximum.reduceat(rows.highs[order], starts)
-    return Lumps(keys[starts], mass, n_rows, lows, highs)
 
 
 def _orders(part: Part) -> IntArray:
@@ -206,7 +170,7 @@ def choose_rules_over(model: Any, pool: Pool, partitions: Partitions, cells: Cel
     # A budget is counted from the least mean loss: that too is computed over every threshold.
     problems = [problem] if problem.budget is None else [problem._replace(objective=Mean(), budget=None), problem]
     for n_passes in range(1, _MAX_PASSES + 1):  # noqa: B007 - stored at the end
-        lumps = lump_over(partitions, edges)
+        lumps = lump_over(partitions, edges, cells.facts)
         evidence = evidence_of(lumps, cells, pool.positive, usual)
         ranked = rank(evidence, find_groups(problem.by, evidence.answers.tables[TRAIN], lumps.n_rows))
         results = [_bound_thresholds(ranked, lumps, edges, noise, one) for one in problems]
@@ -224,7 +188,7 @@ def choose_rules_over(model: Any, pool: Pool, partitions: Partitions, cells: Cel
 
 def evidence_of(lumps: Lumps, cells: Cells, positive: Positive, usual: FloatArray) -> ScoreTable:
     """Return lumps as labelled rows, with one score for all lumps of a bin: no rule cuts between them."""
-    rows = cells.table_of(lumps.keys[:, 0], lumps.mass, lumps.n_rows)
+    rows = cells.table_of(lumps)
     groups = group_codes(rows)[0] if rows.sensitive_columns else None
     answers = Answers({TRAIN: rows}, {}, positive)
     return ScoreTable({TRAIN: ends_of_each(lumps)}, answers, rows.weights(), groups, usual, n_rows=lumps.n_rows)

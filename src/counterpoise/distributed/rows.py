@@ -29,6 +29,7 @@ NUMBER, X, Y, COLUMNS, BASELINE, SAMPLE_WEIGHT = "number", "X", "y", "columns", 
 CELL, MASS = "cell", "mass"
 _SAMPLED = 20_000  # rows from which the scales of draws are learned
 _SANE = 1e-200, 1e200  # sums of weights whose parts are numbers of full precision
+_DIGITS = 52  # binary digits of a float
 _MOST_CLASSES = 1000  # distinct labels: more are no classes
 
 
@@ -41,6 +42,7 @@ class Facts(NamedTuple):
     columns: tuple[str, ...]
     labels: AnyArray  # the different ones, sorted
     weight: float  # of all rows
+    heaviest: float
     are_equal: bool  # all rows weigh 1
     has_baseline: bool
     cells: "dict[Values, tuple[float, float]]"  # the weight and the number of the rows of each, by label
@@ -55,10 +57,16 @@ class TotalFacts(NamedTuple):
     columns: tuple[str, ...]
     classes: AnyArray
     are_equal: bool  # masses are numbers of rows
+    largest: float  # weight, rounded up to a power of two
+    unit: float  # of weights: sums of whole multiples of it over all rows are exact
 
-    def table_weights(self, mass: FloatArray) -> dict[str, Any]:
-        """Return masses of rows that are alike as a table takes them: where all weigh the same, as numbers of rows."""
-        return {"counts" if self.are_equal else "sample_weight": mass}
+    def whole(self, weights: FloatArray) -> FloatArray:
+        """Return weights in whole multiples of the unit, so that their sums do not depend on the partitions."""
+        return np.asarray(np.rint(weights / self.unit) * self.unit)
+
+    def squares(self, weights: FloatArray) -> FloatArray:
+        """Return squares of weights, in whole multiples of a unit of their own."""
+        return self.whole(weights**2 / self.largest) * self.largest
 
 
 def facts_of(part: Part, n_sampled: int) -> Facts:
@@ -70,7 +78,7 @@ def facts_of(part: Part, n_sampled: int) -> Facts:
     cells = dict(zip(values, zip(*(one.tolist() for one in masses), strict=True), strict=True))
     n_taken = min(n_sampled, len(features))
     places = np.unique(np.linspace(0, len(features) - 1, n_taken).round().astype(np.int64))
-    sums = float(weights.sum()), bool((weights == 1).all()), part.get(BASELINE) is not None
+    sums = float(weights.sum()), float(weights.max(initial=0.0)), bool((weights == 1).all()), BASELINE in part
     columns, sample = tuple(part.get(COLUMNS) or ()), take_rows(features, places)
     return Facts(len(features), int(features.shape[1]), names, columns, np.unique(labels), *sums, cells, sample)
 
@@ -108,7 +116,9 @@ def inspect_rows(
     classes = classes if all_classes is None else all_classes(classes)
     names = None if facts[0].names is None else np.array(facts[0].names, dtype=object)
     are_equal = all(one.are_equal for one in facts)
-    whole = TotalFacts(facts[0].n_features, names, facts[0].columns, classes, are_equal)
+    largest = 2.0 ** int(np.frexp(max(one.heaviest for one in facts))[1])
+    unit = largest * 2.0 ** (sum(one.n_rows for one in facts).bit_length() - _DIGITS)
+    whole = TotalFacts(facts[0].n_features, names, facts[0].columns, classes, are_equal, largest, unit)
     sums: dict[Values, FloatArray] = {}
     codes = {label: code for code, label in enumerate(classes.tolist())}
     for (label, *others), one in ((value, one) for part in facts for value, one in part.cells.items()):
@@ -177,19 +187,19 @@ class Cells(NamedTuple):
         columns = dict(zip(self.facts.columns, list(zip(*self.values, strict=True))[2:], strict=True))
         baseline = as_labels([value[1] for value in self.values]) if self.has_baseline else None
         arrays = {name: column_of(values) for name, values in columns.items()} or None
-        weights = self.facts.table_weights(self.mass)
+        weights = {"counts" if self.facts.are_equal else "sample_weight": self.mass}
         table = Table(None, self.facts.classes[self.labels], arrays, baseline, **weights)
-        table.row_numbers = self.n_rows
-        return table
+        return table.stand_for_many(self.n_rows)
 
-    def table_of(self, numbers: IntArray, mass: FloatArray, n_rows: FloatArray) -> Table:
-        """Return rows that were counted within cells as a table, given the number of the cell of each."""
-        table = self.table()
-        columns = {name: table.column(name)[numbers] for name in table.columns} or None
-        labels, baseline = (None if one is None else one[numbers] for one in (table.y, table.baseline))
-        counted = Table(None, labels, columns, baseline, **self.facts.table_weights(mass))
-        counted.row_numbers = n_rows
-        return counted
+    def table_of(self, lumps: "Lumps") -> Table:
+        """Return lumps as a table of labelled rows that stand for many."""
+        table, cells = self.table(), lumps.keys[:, 0]
+        columns = {name: table.column(name)[cells] for name in table.columns} or None
+        labels, baseline = (None if one is None else one[cells] for one in (table.y, table.baseline))
+        if self.facts.are_equal:
+            return Table(None, labels, columns, baseline, counts=lumps.mass).stand_for_many(lumps.n_rows)
+        weighted = Table(None, labels, columns, baseline, sample_weight=lumps.mass)
+        return weighted.stand_for_many(lumps.n_rows, lumps.squares)
 
 
 def column_of(values: tuple[Hashable, ...]) -> AnyArray:
@@ -230,48 +240,64 @@ def find_cells(part: Part, cells: Cells) -> tuple[IntArray, FloatArray]:
     codes = np.searchsorted(cells.facts.classes, np.asarray(part[Y]))
     numbers, values = code_cells(part, codes)
     places = {value: place for place, value in enumerate(cells.values)}
-    return np.array([places[value] for value in values], dtype=np.int64)[numbers], row_weights(part)
+    return np.array([places[value] for value in values], dtype=np.int64)[numbers], cells.facts.whole(row_weights(part))
 
 
-class CountedAnswers(NamedTuple):
-    """Rows of one cell that models answer alike, with their number."""
+_MOST_LUMPS = 4_000_000
 
-    cells: IntArray  # (n_kinds,): the number of the cell
-    codes: IntArray  # (n_kinds, n_models): the predicted class
+
+class Lumps(NamedTuple):
+    """Rows of one cell that no rule distinguishes, as models answer them alike or their scores share bins, counted."""
+
+    keys: IntArray  # (n_lumps, 1 + n_models), sorted: the number of the cell, and the answer, or bin, of each model
     mass: FloatArray
+    squares: FloatArray  # the sums of the squares of the weights of the rows
     n_rows: FloatArray
+    lows: FloatArray  # (n_lumps, n_models): the least and the largest score; (n_lumps, 0) of answers
+    highs: FloatArray
 
-    def merge(self) -> "CountedAnswers":
-        """Return the same with what is alike added up, in an order of its own."""
+    @classmethod
+    def of(cls, keys: IntArray, mass: FloatArray, facts: TotalFacts, scores: FloatArray | None = None) -> "Lumps":
+        """Count rows, given the key, the weight and perhaps the scores of each."""
+        scores = np.empty((mass.size, 0)) if scores is None else scores
+        return cls(keys, mass, facts.squares(mass), np.ones(mass.size), scores, scores).merge()
+
+    def merge(self) -> "Lumps":
+        """Return the same with what has one key added up, sorted by keys."""
         import pandas as pd  # noqa: PLC0415 - it numbers the values of a million rows faster than sorting
 
-        numbers, n_codes = self.cells, int(self.codes.max(initial=0)) + 1
-        for codes in self.codes.T:
-            numbers = pd.factorize(numbers * n_codes + codes)[0]
-        _, firsts, numbers = np.unique(numbers, return_index=True, return_inverse=True)
-        sums = [np.bincount(numbers, weights, firsts.size) for weights in (self.mass, self.n_rows)]
-        order = np.lexsort([*self.codes[firsts].T[::-1], self.cells[firsts]])
-        mass, n_rows = (np.asarray(one[order], dtype=np.float64) for one in sums)
-        return CountedAnswers(self.cells[firsts][order], self.codes[firsts][order], mass, n_rows)
+        if not self.mass.size:
+            return self
+        numbers = self.keys[:, 0]
+        for codes in self.keys.T[1:]:
+            numbers = pd.factorize(numbers * (int(codes.max()) + 1) + codes)[0]
+        order = np.argsort(numbers, kind="stable")
+        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+        sums = [np.add.reduceat(values[order], starts) for values in (self.mass, self.squares, self.n_rows)]
+        ends = np.minimum.reduceat(self.lows[order], starts), np.maximum.reduceat(self.highs[order], starts)
+        keys = self.keys[order[starts]]
+        sorted_keys = np.lexsort(keys.T[::-1])
+        return Lumps(*(values[sorted_keys] for values in (keys, *sums, *ends)))
 
 
-_MOST_KINDS = 4_000_000  # of rows that are counted together
+def join_lumps(parts: Sequence[Lumps]) -> Lumps:
+    """Return the lumps of several parts of the rows."""
+    return Lumps(*(np.concatenate(values) for values in zip(*parts, strict=True))).merge()
 
 
-def count_answers(part: Part, cells: Cells, members: Sequence[Any]) -> CountedAnswers:
-    """Return the rows of a partition by their cell and what each of some models answers."""
-    (numbers, mass), n_rows = find_cells(part, cells), len(part[X])
-    columns = [member.ask(part[X]) for member in members] if n_rows else [np.empty(0, dtype=np.uint8) for _ in members]
-    return CountedAnswers(numbers, np.column_stack(columns), mass, np.ones(n_rows)).merge()
-
-
-def join_answers(parts: Sequence[CountedAnswers]) -> CountedAnswers:
-    """Return the counted rows of all partitions."""
-    columns: list[Any] = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    counted = CountedAnswers(*columns).merge()
-    if len(counted.mass) > _MOST_KINDS:
+def lumps_of_all(parts: Sequence[Lumps]) -> Lumps:
+    """Return the lumps of all partitions, and refuse too many."""
+    lumps = join_lumps(parts)
+    if lumps.mass.size > _MOST_LUMPS:
         raise ValueError(
-            f"The groups and the answers of the models divide the rows into {len(counted.mass)} different kinds, more "
-            f"than {_MOST_KINDS}: too many to choose among models in one place. Name fewer columns or models."
+            f"The columns and the models divide the rows into {lumps.mass.size} different kinds, more than "
+            f"{_MOST_LUMPS}: too many to choose among in one place. Name fewer columns or models."
         )
-    return counted
+    return lumps
+
+
+def count_answers(part: Part, cells: Cells, members: Sequence[Any]) -> Lumps:
+    """Return the rows of a partition by their cell and what each of some models answers."""
+    numbers, mass = find_cells(part, cells)
+    answers = [member.ask(part[X]) if mass.size else np.empty(0, dtype=np.int64) for member in members]
+    return Lumps.of(np.column_stack([numbers, *answers]), mass, cells.facts)

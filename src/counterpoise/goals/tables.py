@@ -227,6 +227,7 @@ class Table:
 
     counts: FloatArray | None = None
     row_numbers: FloatArray | None = None  # how many rows each stands for, where its weight is the sum of theirs
+    row_squares: FloatArray | None = None  # and the sum of the squares of their weights
     largest_weight: float | None = None
     largest_value: float | dict[str, float] | None = None
     population: bool = True
@@ -377,7 +378,18 @@ class Table:
             self._unit = table._unit * float(table.sample_weight[places].max())  # noqa: SLF001 - of its own kind
         if table.row_numbers is not None:
             self.row_numbers = table.row_numbers[places]
+        if table.row_squares is not None:
+            self.row_squares = table.row_squares[places] * (table._unit / self._unit) ** 2  # noqa: SLF001 - as above
         self.population, self.largest_value = table.population, table.largest_value
+        return self
+
+    def stand_for_many(self, row_numbers: FloatArray, squares: FloatArray | None = None) -> "Table":
+        """Return the table after noting how many rows each of its rows stands for: its weight is the sum of theirs.
+
+        ``squares`` are the sums of the squares of their weights; ``counts`` need none.
+        """
+        self.row_numbers = row_numbers
+        self.row_squares = None if squares is None else squares / self._unit**2
         return self
 
     def with_parts(self, **parts: Any) -> "Table":
@@ -490,7 +502,7 @@ class Table:
 
     def check_loaded(self) -> None:
         """Check the values that were read from a file."""
-        parts = [self.y, self.baseline, self.sample_weight, self.counts, self.row_numbers]
+        parts = [self.y, self.baseline, self.sample_weight, self.counts, self.row_numbers, self.row_squares]
         parts += self.own_columns.values()
         if any(part is not None and part.shape != (self.n_samples,) for part in parts):
             raise ValueError(f"a table of {self.n_samples} rows has columns of other lengths")

@@ -192,15 +192,18 @@ class RowCells:
         self.n_kinds = len(self.membership)
         self.keys = cells * self.n_kinds + kinds
         self.weights, self.has_masses = table.weights(), table.has_masses
-        squares = self.weights if table.counts is not None else self.weights**2  # of rows, or those they stand for
-        self.squares = squares / row_factor
+        squares = self.weights**2 if table.row_squares is None else table.row_squares
+        self.squares = (squares if table.counts is None else self.weights) / row_factor  # of all rows that one is for
         has_amounts = any(value is not None for value, _ in self.measures)
-        self.are_equal = (table.counts is not None or bool(np.ptp(self.weights) == 0)) and not has_amounts
+        self.stand_for_many = table.counts is not None or table.row_squares is not None
+        is_even = table.counts is not None or (not self.stand_for_many and bool(np.ptp(self.weights) == 0))
+        self.are_equal = is_even and not has_amounts
         self.unit = 1.0 if table.counts is not None else float(self.weights[0])
         self.amounts = {
             measure: views.amounts(name, measure[0]) / measure[1] for measure in self.measures if measure[0] is not None
         }
-        self.numbers = np.ones(self.weights.size) if table.counts is None else np.maximum(table.counts, _TINY)
+        numbers = table.counts if table.row_numbers is None else table.row_numbers
+        self.numbers = np.ones(self.weights.size) if numbers is None else numbers  # of rows that each stands for
         self.labels = table.y
         self._by_kind: dict[Measure, SumsByKind] = {}
 
@@ -243,20 +246,19 @@ class RowCells:
             squares = self.measured(self.squares, measure, measure)
             parts = sizes, squares, self.numbers * (sizes > 0)
             sums = [np.bincount(kinds, part, self.n_kinds).astype(np.float64) for part in parts]
-            evenness = np.inf if self.are_equal else self._evenness(sizes)
+            evenness = np.inf if self.are_equal else self._evenness(sizes, squares)
             self._by_kind[measure] = SumsByKind(sums[0], sums[1], sums[2], evenness, self.row_factor)
         return self._by_kind[measure]
 
-    def _evenness(self, sizes: FloatArray) -> float:
+    def _evenness(self, sizes: FloatArray, squares: FloatArray) -> float:
         """Return which part of the rows that count their sums rest on; classes may have amounts of another size."""
-        sizes = sizes / self.numbers
         numbers = self.numbers * (sizes > 0)
         classes = np.zeros(sizes.size, dtype=np.int64)
         if self.labels is not None:
             classes = np.unique(self.labels, return_inverse=True)[1]
-        means = np.bincount(classes, numbers * sizes) / np.maximum(np.bincount(classes, numbers), _TINY)
-        relative = sizes / np.maximum(means[classes], _TINY)
-        return float(numbers.sum() / max(float(numbers @ relative**2), _TINY))
+        means = np.bincount(classes, sizes) / np.maximum(np.bincount(classes, numbers), _TINY)
+        relative = squares * self.row_factor / np.maximum(means[classes], _TINY) ** 2
+        return float(numbers.sum() / max(float(relative.sum()), _TINY))
 
     def even_squares(self, measure: Measure) -> FloatArray:
         """Return the sums of squares, shape (n_kinds, n_cells), if amounts did not depend on the cell of a row.
@@ -540,6 +542,10 @@ class Evaluator:
             drawn = np.zeros(counts.shape)
             drawn[used] = rows.unit * rng.multinomial(n_rows, counts[used] / counts.sum())
             return {keys[0]: drawn}
+        if rows.stand_for_many:  # each for about so many rows of equal weight
+            n_rows = np.divide(rows.weights**2, rows.squares, out=np.zeros(rows.weights.size), where=rows.squares > 0)
+            times = np.divide(rng.poisson(n_rows), n_rows, out=np.zeros(n_rows.size), where=n_rows > 0)
+            return rows.sums_of_each(rows.weights * times)
         units = np.arange(rows.weights.size) if persons is None else persons
         n_units = int(units.max()) + 1
         times = np.bincount(rng.integers(0, n_units, round(rows.row_factor * n_units)), minlength=n_units)

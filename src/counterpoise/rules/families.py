@@ -53,7 +53,7 @@ from counterpoise.rules.class_scores.table import CalibratedScores, Calibration,
 from counterpoise.rules.deciding import DecisionRows, RuleFunction, with_label
 from counterpoise.rules.explaining import ScoreComparison, nearest_changes
 from counterpoise.rules.goal_rows import TRAIN, Answers
-from counterpoise.rules.margins import OF_DISPARITY, ONLY_SUMS, Margins
+from counterpoise.rules.margins import OF_DISPARITY, Margins
 from counterpoise.rules.mixture_margins import needs_mixture_margins, solve_with_margins
 from counterpoise.rules.pool import Pool, failures
 from counterpoise.rules.program import Choice, NoMixture, choose
@@ -283,8 +283,6 @@ class ThresholdRules(NamedTuple):
 
         Of a rule that is proven the very thresholds are returned that were tested.
         """
-        if self.selection_data.n_rows is not None and self.selection_data.answers.tables[TRAIN].counts is None:
-            return plain, ONLY_SUMS, None
         margined = partial(with_margins, ranked, problem, plain)
         choice, margins, chosen = prove_or_margin(
             self,

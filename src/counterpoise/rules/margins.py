@@ -172,7 +172,6 @@ class Margins(NamedTuple):
 
 NO_MARGINS = Margins(None, (), 0.0, None, None)
 OF_DISPARITY = NO_MARGINS._replace(reason="there are no margins for goals on conditional_disparity")
-ONLY_SUMS = NO_MARGINS._replace(reason="over Dask margins need rows that weigh the same")
 
 
 class Part(NamedTuple):
