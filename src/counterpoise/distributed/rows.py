@@ -184,22 +184,20 @@ class Cells(NamedTuple):
 
     def table(self) -> Table:
         """Return the cells as a table of labelled rows."""
-        columns = dict(zip(self.facts.columns, list(zip(*self.values, strict=True))[2:], strict=True))
-        baseline = as_labels([value[1] for value in self.values]) if self.has_baseline else None
-        arrays = {name: column_of(values) for name, values in columns.items()} or None
-        weights = {"counts" if self.facts.are_equal else "sample_weight": self.mass}
-        table = Table(None, self.facts.classes[self.labels], arrays, baseline, **weights)
-        return table.stand_for_many(self.n_rows)
+        return self._table(np.arange(len(self.values)), self.mass, self.n_rows)
 
     def table_of(self, lumps: "Lumps") -> Table:
         """Return lumps as a table of labelled rows that stand for many."""
-        table, cells = self.table(), lumps.keys[:, 0]
-        columns = {name: table.column(name)[cells] for name in table.columns} or None
-        labels, baseline = (None if one is None else one[cells] for one in (table.y, table.baseline))
+        return self._table(lumps.keys[:, 0], lumps.mass, lumps.n_rows, lumps.squares)
+
+    def _table(self, cells: IntArray, mass: FloatArray, n_rows: FloatArray, squares: FloatArray | None = None) -> Table:
+        """Return a table with a row of some cells, given by number, for each number of rows and their weight."""
+        _, baselines, *others = map(column_of, zip(*self.values, strict=True))
+        columns = {name: values[cells] for name, values in zip(self.facts.columns, others, strict=True)} or None
+        labels, baseline = self.facts.classes[self.labels[cells]], baselines[cells] if self.has_baseline else None
         if self.facts.are_equal:
-            return Table(None, labels, columns, baseline, counts=lumps.mass).stand_for_many(lumps.n_rows)
-        weighted = Table(None, labels, columns, baseline, sample_weight=lumps.mass)
-        return weighted.stand_for_many(lumps.n_rows, lumps.squares)
+            return Table(None, labels, columns, baseline, counts=mass).stand_for_many(n_rows)
+        return Table(None, labels, columns, baseline, sample_weight=mass).stand_for_many(n_rows, squares)
 
 
 def column_of(values: tuple[Hashable, ...]) -> AnyArray:
