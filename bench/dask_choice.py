@@ -3,8 +3,9 @@
     python bench/dask_choice.py FOLDER [N_ROWS]
 
 Writes N_ROWS rows (10,000,000) of 20 float32 columns, a group and a label into FOLDER, and chooses a threshold for each
-group of a logistic regression under two goals, in two worker processes of one thread. One worker is killed in a second
-choice, which must find the same rule. On the first 1,000,000 rows the rule must be that of ``GoalClassifier``.
+group of a logistic regression under two goals, with margins, in two worker processes of one thread. One worker is
+killed in a second choice, which must find the same rule. On the first 1,000,000 rows the rule is that of
+``GoalClassifier``.
 """
 
 import os
@@ -45,7 +46,7 @@ def peak() -> float:
 
 def chosen(files: list[str], scorer: LogisticRegression) -> DaskGoalClassifier:
     """Return the classifier whose rule is chosen on the files."""
-    model = DaskGoalClassifier(scorer, cv="prefit", goals=GOALS, by="sex", confidence=None)
+    model = DaskGoalClassifier(scorer, cv="prefit", goals=GOALS, by="sex")
     return model.fit(files, "label", sensitive_features=["sex"])
 
 
@@ -61,7 +62,7 @@ def main(folder: Path, n_rows: int) -> None:
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
         started = time.monotonic()
         model = chosen(files, scorer)
-        print(f"{n_rows} rows: {time.monotonic() - started:.1f} s, gap {model.gap_:.1e}, {model.n_passes_} passes")
+        print(f"{n_rows} rows: {time.monotonic() - started:.1f} s, {model.n_passes_} passes, {model.confidence_}")
         print("GiB a worker at most:", [round(one, 2) for one in client.run(peak).values()])
         few = chosen(files[:2], scorer)
         pid = next(iter(client.run(os.getpid).values()))
@@ -69,7 +70,7 @@ def main(folder: Path, n_rows: int) -> None:
         again = chosen(files, scorer)
         print("the same rule although a worker was killed:", again.rules_ == model.rules_)
     frame = pd.concat([pd.read_parquet(path) for path in files[:2]], ignore_index=True)
-    twin = GoalClassifier(scorer, cv="prefit", goals=GOALS, by="sex", confidence=None)
+    twin = GoalClassifier(scorer, cv="prefit", goals=GOALS, by="sex")
     twin.fit(frame[FEATURES], frame.label, sensitive_features=frame[["sex"]])
     print(f"{len(frame)} rows over Dask: {few.rules_} {few.value_:.6f}")
     print(f"{len(frame)} rows in memory: {twin.rules_} {twin.value_:.6f}")

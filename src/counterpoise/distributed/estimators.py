@@ -49,12 +49,12 @@ def as_collection(X: Any) -> Any:
 def _answers(model: Any, method: str) -> AnyArray:
     """Return no rows of the answers, or of the columns of probabilities, as a form for others."""
     columns = _columns(model, method)
-    return np.asarray(columns)[:0] if method == "predict" else np.empty((0, len(columns)))
+    return columns[:0] if method == "predict" else np.empty((0, len(columns)))
 
 
 def _columns(model: Any, method: str) -> AnyArray:
     """Return what there are probabilities of: the classes, or all decisions, deferral among them."""
-    return model.classes_ if method == "predict_proba" else answers_of(model.family_)
+    return np.asarray(model.classes_ if method == "predict_proba" else answers_of(model.family_))
 
 
 def _of_array(model: Any, method: str, X: Any, options: dict[str, Any]) -> Any:

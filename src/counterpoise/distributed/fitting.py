@@ -10,7 +10,7 @@ import numpy as np
 from counterpoise._base.types import AnyArray
 from counterpoise.classifiers.goal import GoalClassifier, list_models
 from counterpoise.classifiers.mixture import MixtureClassifier
-from counterpoise.distributed.lumps import SCORES, choose_rules_over, ranges_over
+from counterpoise.distributed.lumps import SCORES, choose_rules_over
 from counterpoise.distributed.partitions import Part, Partitions
 from counterpoise.distributed.rows import (
     CELL,
@@ -24,8 +24,7 @@ from counterpoise.distributed.rows import (
     inspect_rows,
     lumps_of_all,
 )
-from counterpoise.goals import Goal, Ratio, as_goals
-from counterpoise.goals.bound_goals import refuse_compared
+from counterpoise.goals import Goal, as_goals
 from counterpoise.goals.tables import group_codes
 from counterpoise.rules.cautions import check_problem
 from counterpoise.rules.choosing import PoolPredictions, Problem
@@ -38,16 +37,12 @@ from counterpoise.theory.risks import Risk, WorstGroup
 
 
 def check_fits_counts(problem: Problem) -> None:
-    """Refuse objectives and goals that cannot be computed from counts of rows."""
-    refuse_compared(problem.goals, "A model over Dask")
+    """Refuse objectives that cannot be computed from counts of rows."""
     objective = problem.objective
-    needs_rows = (
-        isinstance(objective, Risk) and objective.tail_fraction is None and not isinstance(objective, WorstGroup)
-    )
-    if isinstance(objective, Ratio) or needs_rows:
+    if isinstance(objective, Risk) and objective.tail_fraction is None and not isinstance(objective, WorstGroup):
         raise ValueError(
-            f"Over Dask the objective must be a CVaR, WorstGroup or a rate; got {objective!r}, which needs all rows "
-            "in one place."
+            f"Over Dask the objective must be a CVaR, WorstGroup, a rate or a ratio of rates; got {objective!r}, which "
+            "needs all rows in one place."
         )
 
 
@@ -78,8 +73,6 @@ def check(model: Any) -> None:
             "need the rows: leave it at None, or fit it on one machine. GoalClassifier takes it over Dask."
         )
     check_fits_counts(model.problem_of_fit())
-    if getattr(model, "deferral", None) is not None:
-        raise ValueError(f"deferral={model.deferral!r} is not supported over Dask. Set it to None.")
 
 
 def check_rows(model: Any, cells: Cells) -> None:
@@ -141,12 +134,11 @@ def decide_over(model: Any, partitions: Partitions, cells: Cells, pool_models: l
     if not pool.positive.is_binary:
         raise ValueError(f"Over Dask, rules of scores need exactly two classes; got {len(facts.classes)}.")
     scored = partitions.then(_score, cells, pool.members).persist()
-    usual = np.array([member.usual(own) for member, own in zip(pool.members, ranges_over(scored), strict=True)])
-    return choose_rules_over(model, pool, scored, cells, usual)
+    return choose_rules_over(model, pool, scored, cells)
 
 
 def _score(part: Part, cells: Cells, members: list[Any]) -> Part:
     """Return what the choice of rules needs of a partition: scores, cells and weights."""
     numbers, mass = find_cells(part, cells)
-    columns = [member.ask(part[X]) for member in members] if mass.size else [np.empty(0) for _ in members]
-    return {SCORES: np.column_stack(columns), CELL: numbers, MASS: mass}
+    columns = [member.ask(part[X]) if mass.size else np.empty(0) for member in members]
+    return {SCORES: np.column_stack(columns).astype(np.float64), CELL: numbers, MASS: mass}

@@ -479,10 +479,6 @@ class TalliedGoals(NamedTuple):
         owners = None if np.array_equal(self.limits.owners, np.arange(len(goals))) else self.limits.owners
         return GoalConstraints(goals, rows, bounds, row_slopes, bound_slopes, self.shares, sizes, owners)
 
-    def row_costs(self, row_prices: FloatArray) -> dict[str, FloatArray]:
-        """Return the cost of each decision about each row of each dataset, at prices of the rows of the goals."""
-        return self.bind().row_weights(row_prices)
-
     def bind(self) -> BoundRates:
         """Return the rows of the goals as signed weights of the rows of the tables."""
         return bind_rates([part.linear for part in self.targets], self.views, self.limits.names)

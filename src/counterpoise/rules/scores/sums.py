@@ -66,8 +66,7 @@ class CellLosses:
         order = np.flatnonzero(mass > 0) if merge else np.arange(mass.size)  # a risk may refer to rows by their places
         if merge:
             order = order[np.argsort(cuts.places[0][order])]  # neighbours in memory, for the first model
-        self._cuts, self._groups, self._order = cuts, groups[order], order
-        self._n_rows = mass.size
+        self._cuts, self._groups = cuts, groups[order]
         self._places = [np.ascontiguousarray(places[order]) for places in cuts.places]
         self._is_positive, self._mass = is_positive[order], mass[order] / mass.sum()
         self._defer_cost = defer_cost
@@ -127,13 +126,6 @@ class CellLosses:
                 lowers = cuts[self._cuts.n_groups :] - self._cuts.n_cuts
                 losses[~is_above & (rows <= lowers[groups]), place] = cost
         return losses
-
-    def row_weights(self, weights: FloatArray) -> FloatArray:
-        """Return the weight of each row, given those of the cells: its share of its cell's."""
-        mass, by_row = self.sample_weight, np.zeros(self._n_rows)
-        density = np.divide(weights, mass, out=np.zeros(mass.size), where=mass > 0)
-        by_row[self._order] = density[self._cells] * self._mass
-        return by_row
 
     def costs(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss under weights of the cells: the constant, and what each edge adds."""
