@@ -125,9 +125,7 @@ def _few(values: FloatArray) -> FloatArray | None:
     return None if distinct.size > _DISTINCT else distinct
 
 
-def _first_edges(
-    partitions: Partitions, summaries: Sequence[ScoreSummary], usual: FloatArray, n_bins: int
-) -> Edges:
+def _first_edges(partitions: Partitions, summaries: Sequence[ScoreSummary], usual: FloatArray, n_bins: int) -> Edges:
     """Return the bins to begin with; no bin has scores on both sides of a model's usual threshold."""
     edges = []
     for model, (summary, threshold) in enumerate(zip(summaries, usual.tolist(), strict=True)):
