@@ -105,8 +105,8 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-_ALONE = ["index", "start", "how_it_works", "what_can_go_wrong", "coming_from", "coming_from_clarify", "extending"]
-_ALONE += ["changelog"]
+_ALONE = ["index", "start", "how_it_works", "what_can_go_wrong", "coming_from", "coming_from_clarify"]
+_ALONE += ["coming_from_tuned_threshold", "extending", "changelog"]
 html_sidebars = {page: [] for page in _ALONE}  # a sidebar would hold nothing but their name
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

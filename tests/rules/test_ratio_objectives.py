@@ -139,3 +139,11 @@ def test_wrong_uses_are_refused_in_words(use, words):
     score, y, _ = rows()
     with pytest.raises((TypeError, ValueError), match=words):
         use(score, y)
+
+
+def test_infeasible_goals_are_explained_where_the_objective_is_a_ratio_and_models_are_trained_in_folds():
+    score, y, _ = rows(1)
+    model = cp.GoalClassifier(LogisticRegression(), goals="recall >= 0.6", objective="precision", cv=3, random_state=0)
+    model = model.fit(score[:, None], y)
+    with pytest.raises(cp.goals.InfeasibleGoals, match=r"positive_rate <= 0\.\d+ \(selection rate"):
+        model.rebalance(goals=["recall >= 0.9", "positive_rate <= 0.2"])

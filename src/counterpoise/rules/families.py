@@ -66,7 +66,7 @@ from counterpoise.rules.scores.cuts import Rule
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.fixed import choose_one_rule, deciding_rules, no_rule
 from counterpoise.rules.scores.table import DEFERRED, RankedScores, RuleGroups, ScoreTable, find_groups, rank
-from counterpoise.theory.risks import Risk
+from counterpoise.theory.risks import CVaR, Risk
 
 MODELS, THRESHOLDS = "all mixtures of the models", "all mixtures of all thresholds of all models"
 ONE_RULE = "all single rules of all models"
@@ -298,6 +298,8 @@ class ThresholdRules(NamedTuple):
         """Return how far one rule is inside of goals, or outside, on the selection rows, with standard errors."""
         ranked = rank(self.selection_data, chosen.groups)
         nothing = Choice(np.ones(1), 0.0, 0.0, np.empty(0))
+        if isinstance(problem.objective, Ratio):  # which has no value in a program, and margins need none
+            problem = problem._replace(objective=CVaR(1.0))
         return with_proven(ranked, problem, nothing, ranked.as_cuts(chosen.rules))[1]
 
     def only(self, places: Mapping[str, IntArray]) -> "ThresholdRules":
