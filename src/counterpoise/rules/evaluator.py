@@ -649,12 +649,11 @@ class Evaluator:
         """Return the variance of half a row of a dataset, of those that are counted, shape (n_functions, n_rules)."""
         here = np.array([count.rows.name == name for count in self.counted.counts])
         squares = np.where(here, self.counted.floors, 0.0) ** 2
-        least = np.empty((places.size, self.rules.n_rules))
-        for number, place in enumerate(places.tolist()):
-            if self.counted.linear[place]:
-                least[number] = float(self.counted.coefficients[[place]].toarray()[0] ** 2 @ squares)
-            else:
-                least[number] = squares @ self.gradient(place, shares, of_floors=True) ** 2
+        coefficients = self.counted.coefficients[places]
+        of_linear = np.asarray(coefficients.multiply(coefficients) @ squares)
+        least = np.repeat(of_linear[:, None], self.rules.n_rules, axis=1)
+        for number in np.flatnonzero(~self.counted.linear[places]).tolist():
+            least[number] = squares @ self.gradient(int(places[number]), shares, of_floors=True) ** 2
         return least
 
     def _covariances(self, name: str, moments: Moments, shares: FloatArray) -> list[FloatArray]:
