@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import counterpoise as cp
 from counterpoise.goals import InfeasibleGoals, parse_goal
+from tests.tiers import problems
 
 
 def weak_scores(n_rows=1000):
@@ -163,3 +164,36 @@ def test_conflicts_are_smallest_sets_and_every_way_out_of_tiny_tables_works(deci
         moves = [abs(bound - goal.bound) for goal, bound in error.nearest_bounds.items()]
         assert 0 < error.least_violation <= min(moves, default=np.inf) + 1e-9
     assert refused >= 5
+
+
+CLASS_GOALS = [
+    *("recall(of=1) >= 0.9", "positive_rate(of=1) <= 0.2", "precision(of=1) >= 0.8"),
+    *("every_class(recall) >= 0.7", "error_rate <= 0.2"),
+]
+
+
+@pytest.mark.parametrize("seed", problems(2, 8))
+def test_conflicts_of_three_classes_are_smallest_sets_and_every_way_out_works(seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(90) % 3
+    scores = rng.dirichlet(np.ones(3), y.size) + 0.5 * np.eye(3)[y]
+    scores /= scores.sum(axis=1, keepdims=True)
+    goals = list(map(parse_goal, rng.choice(CLASS_GOALS, 3, replace=False)))
+
+    def fit_to(goals):
+        model = cp.GoalClassifier([scores], cv="prefit", goals=goals, confidence=None)
+        return model.fit(np.zeros((y.size, 1)), y)
+
+    error = None
+    try:
+        fit_to(goals)
+    except InfeasibleGoals as caught:
+        error = caught
+    if error is None:
+        return
+    for goal in error.conflict if len(error.conflict) > 1 else ():
+        fewer = [one for one in error.conflict if one is not goal]
+        assert all(check.holds for check in fit_to(fewer).check_goals())
+    assert error.ways_out
+    for way in error.ways_out:
+        assert all(check.holds for check in fit_to([way.get(goal, goal) for goal in goals]).check_goals())

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.budget import OutOfTime, TimeLimit, advice, check_budget, choosing, is_advice_cut, within
+from counterpoise._base.budget import OutOfTime, TimeLimit, check_budget, choosing, is_advice_cut, within
 from counterpoise._base.types import FloatArray
 from counterpoise.auditing.audit import GoalAudit, add_confidence, audit_predictions
 from counterpoise.explorer.disclosure import HIDDEN, LEAST_ROWS, UNREADABLE, DisclosureGuard, GroupRates, is_of_few
@@ -111,7 +111,6 @@ _MOST_MEMBERS = 40  # of a mixture that are listed
 _MOST_SOLUTIONS = 500  # mixtures: one for each setting, for all pages
 _WITH_DEFERRAL = "Allow deferral under Details, then add it."
 _NOT_MET = "These goals cannot hold together."  # where the nearest bounds would reveal few rows
-_MOST_MOVES = 3  # of bounds that are offered, until one rule meets them
 _MOST_CACHED = 1000  # edges of ranges and other things that stay the same from one setting to another
 _FIRST_SECONDS = 0.2  # that a first answer is solved for, so that the page has it in 0.3
 _MOST_CHECKED = 100  # goals of which it is known whether the held-out rows can answer them
@@ -357,51 +356,12 @@ class Session:
                 words["conflict"] = [str(goal) for goal in error.conflict]
                 if any(self.few.why(goal) for goal in setting.active):
                     return words | {"message": _NOT_MET, "ways": []}
-                found, message = error.ways_out if with_ways else [], str(error)
-                with advice():
-                    found = self._ways_out(setting, error) if with_ways else []
-                if is_advice_cut():
-                    message = f"{message} {CUT}"
+                message = f"{error} {CUT}" if is_advice_cut() else str(error)
                 ways = [
                     [{"goal": str(old), "instead": str(new), "bound": new.bound} for old, new in way.items()]
-                    for way in found
+                    for way in (error.ways_out if with_ways else ())
                 ]
                 return words | {"message": message, "ways": ways}
-
-    def _ways_out(self, setting: Setting, error: InfeasibleGoals) -> list[dict[Goal, Goal]]:
-        """Return the nearest bounds that can be met, so that each goal of the conflict gives way in one of them.
-
-        A goal that no bound of its own is enough for gives way beside another one: without it the others conflict,
-        and one of them has a nearest bound, beside which this goal has one.
-        """
-
-        def still_out(changes: Mapping[Goal, SettingGoal]) -> list[dict[Goal, Goal]]:
-            goals = tuple(changes.get(one.goal, one) if one.on else one for one in setting.goals)
-            try:
-                self.explain(replace(setting, goals=goals, confidence=None))
-            except InfeasibleGoals as other:
-                return other.ways_out
-            return []
-
-        def met(way: dict[Goal, Goal]) -> dict[Goal, Goal]:
-            for _ in range(_MOST_MOVES):  # what a mixture meets one rule may miss by a little
-                nearer = still_out({old: SettingGoal(new) for old, new in way.items()})
-                if not nearer:
-                    break
-                moved = next((one for one in nearer if one.keys() <= set(way.values())), nearer[0])
-                others = {old: new for old, new in moved.items() if old not in way.values()}
-                way = {old: moved.get(new, new) for old, new in way.items()} | others
-            return way
-
-        ways = error.ways_out
-        alone = {goal for way in ways if len(way) == 1 for goal in way}
-        for goal in error.conflict:
-            for others in [] if goal in alone else still_out({goal: SettingGoal(goal, on=False)}):
-                if alone.isdisjoint(others):
-                    beside = still_out({old: SettingGoal(new) for old, new in others.items()})
-                    own = [others | one for one in beside if set(one) == {goal}]
-                    ways += [one for one in own if one.keys() not in [way.keys() for way in ways]]
-        return [met(way) for way in ways]
 
     def check(self, setting: Setting) -> None:
         """Refuse, before anything is computed, settings that do not fit these models or would reveal few rows."""

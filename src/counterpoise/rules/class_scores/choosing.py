@@ -101,7 +101,7 @@ def usual_rule(scores: CalibratedScores, problem: Problem) -> TierRule | None:
 
 _PRICES = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0)  # times the multipliers of the mixture
 _N_STEPS = 80  # of prices that follow what is missed
-_HALF = 0.5
+_PARTS = 0.5, 0.9  # of what a goal is known to need, for which less is searched
 _AIM_INSIDE = 0.002  # part of a goal's unit by which its bound is tightened on the way: answers move in steps
 _DIGITS = 11  # to which violations and objectives are compared, in parts of their units
 
@@ -189,25 +189,31 @@ class TriedClassRules:
         return needs_of(rows.places.tolist(), rows.violations(), slopes, len(self.goals))
 
     def look(self, kept: Sequence[int], aim: int | None) -> None:
-        """Follow the prices of some goals, and of another one with a bound half as far off as is known to be enough."""
-        limits, moved = self._program.limits, None
-        if aim is not None:
-            needs, goal = self.needs, self.goals[aim]
-            need = float(np.where(needs[list(kept)].any(axis=0), np.inf, needs[aim]).min())
-            moved = goal.bound + goal.sign * _HALF * need if np.isfinite(need) else None
-        asked = set(kept) | ({aim} if aim is not None else set() if kept else set(range(len(self.goals))))
-        is_asked = np.isin(self._tried.places, list(asked))
+        """Follow the prices of some goals, and of another one with bounds nearer than what is known to be enough."""
+        asked = {*kept} if aim is None else {*kept, aim}
+        for part in _PARTS if aim is not None else _PARTS[:1]:
+            bounds: dict[int, float] = {}
+            others = self.needs[list(kept)].any(axis=0)
+            if aim is not None and np.isfinite(self.needs[aim, ~others]).any():
+                goal, need = self.goals[aim], float(self.needs[aim, ~others].min())
+                bounds = {aim: goal.bound + goal.sign * part * need}
+            self._follow(bounds, asked or {*range(len(self.goals))})
+
+    def _follow(self, bounds: Mapping[int, float], asked: set[int]) -> None:
+        """Try rules at prices of the goals that are asked for, by place, some of them with other bounds."""
+        limits, is_asked = self._program.limits, np.isin(self._tried.places, list(asked))
         for model in self._models:
 
-            def follow(at: FloatArray, model: int = model) -> FloatArray:
+            def excess(at: FloatArray, model: int = model) -> FloatArray:
                 benefits = self._tier.benefits - np.tensordot(at, limits.tensors, axes=1)
                 rows = self._rows_of([tier_rule(self._program, model, self._tier, benefits)])
                 self._tried = self._tried.beside(rows)
-                rows = rows if aim is None or moved is None else rows.with_bound(aim, moved)
-                excess = (rows.rows[:, 0] - rows.bounds) / limits.units + _AIM_INSIDE
-                return np.where(is_asked, excess / limits.sizes, 0.0)
+                for place, bound in bounds.items():
+                    rows = rows.with_bound(place, bound)
+                missed = (rows.rows[:, 0] - rows.bounds) / limits.units + _AIM_INSIDE
+                return np.where(is_asked, missed / limits.sizes, 0.0)
 
-            _follow_prices(follow, np.zeros(len(limits.tensors)))
+            _follow_prices(excess, np.zeros(len(limits.tensors)))
 
     def meets(self, rule: int, goals: tuple[Goal, ...]) -> bool:
         """Return whether a rule meets goals with other bounds."""
