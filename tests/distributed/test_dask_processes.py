@@ -96,3 +96,40 @@ def test_lightgbm_is_boosted_over_processes(files):
     model.fit(files, "label", sensitive_features=["sex"])
     assert len(model.estimators_) == 3
     assert model.value_ < 1.0
+
+
+_LIMIT = 180  # seconds
+
+
+def too_long(*_):
+    raise TimeoutError("LightGBM waits for a worker that is lost")
+
+
+class KillingObjective:
+    """The logistic loss, whose first computation ends a process."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __call__(self, labels, scores):
+        kill_once(self.marker)
+        chance = 1 / (1 + np.exp(-scores))
+        return chance - labels, chance * (1 - chance)
+
+    def __deepcopy__(self, memo):
+        return self  # clone() asks that a parameter stays what it was
+
+
+@pytest.mark.usefixtures("client")
+def test_a_worker_that_is_lost_while_lightgbm_trains_ends_in_a_sentence(files, tmp_path):
+    learner = lightgbm.DaskLGBMClassifier(n_estimators=3, objective=KillingObjective(tmp_path / "one"), verbose=-1)
+    model = DaskGoalClassifier(learner, goals=[PARITY], by="sex", random_state=0)
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(_LIMIT)  # without its workers LightGBM may wait for ever
+    try:
+        with pytest.raises(RuntimeError, match="A worker of the Dask cluster was lost while LightGBM trained"):
+            model.fit(files, "label", sensitive_features=["sex"])
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert (tmp_path / "one").exists()
