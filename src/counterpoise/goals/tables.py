@@ -232,6 +232,7 @@ class Table:
     largest_value: float | dict[str, float] | None = None
     population: bool = True
     has_masses: bool = False
+    n_labels: int | None = None  # where rows are there for several classes: how many of them have a label
     _unit = 1.0  # what the heaviest row weighs, whose weight is kept as 1
 
     def __init__(
@@ -380,7 +381,7 @@ class Table:
             self.row_numbers = table.row_numbers[places]
         if table.row_squares is not None:
             self.row_squares = table.row_squares[places] * (table._unit / self._unit) ** 2  # noqa: SLF001 - as above
-        self.population, self.largest_value = table.population, table.largest_value
+        self.population, self.largest_value, self.n_labels = table.population, table.largest_value, table.n_labels
         return self
 
     def stand_for_many(self, row_numbers: FloatArray, squares: FloatArray | None = None) -> "Table":

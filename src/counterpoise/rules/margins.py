@@ -412,7 +412,7 @@ class TargetPath(NamedTuple):
         needed = None
         if not is_reached and self._counts_selection_rows(limiting):
             known = self.table.views.tables
-            n_rows = known[DEFAULT].n_samples if DEFAULT in known else 0
+            n_rows = (known[DEFAULT].n_labels or known[DEFAULT].n_samples) if DEFAULT in known else 0
             largest = self.z[:, places[-1]] - self.optimism[-1]  # a choice looks better than it is
             needed = rows_needed(largest, self.likely, draws, confidence, n_rows, least_rows[-1])
         share = missed_by = few_rows = None

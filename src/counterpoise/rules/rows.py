@@ -26,14 +26,15 @@ class PartialRows(NamedTuple):
     groups: IntArray | None
     table: Table
 
-    def with_masses(self, regions: FloatArray) -> tuple[IntArray, IntArray, FloatArray, Table]:
-        """Return each row once for each class on which it has a mass: its place, its class, the masses, and a table."""
+    def with_masses(self, regions: FloatArray) -> tuple[IntArray, IntArray, Table]:
+        """Return each row once for each class on which it has a mass: its place, its class, and a table of masses."""
         masses = self.labels.masses(self.classes, regions)
         masses = masses if self.sample_weight is None else masses * self.sample_weight[:, None]
         rows, codes = np.nonzero(masses)
         weights, labels = masses[rows, codes], self.classes[codes]
         table = self.table.part(rows, labels, weights, has_masses=np.unique(rows).size < rows.size)
-        return rows, codes, weights, table
+        table.n_labels = self.labels.labels.size if table.has_masses else None
+        return rows, codes, table
 
 
 class LabelledData(NamedTuple):
@@ -91,7 +92,7 @@ class LabelledData(NamedTuple):
         """
         if self.partial is None:
             return self, slice(None)
-        rows, codes, _, table = self.partial.with_masses(regions_above(scores))
+        rows, codes, table = self.partial.with_masses(regions_above(scores))
         groups = None if self.partial.groups is None else self.partial.groups[rows]
         return LabelledData(None, codes, table.sample_weight, groups, table), rows
 
