@@ -109,7 +109,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 
-class Setting(NamedTuple):
+class AdvisedValue(NamedTuple):
     """A parameter and the value that it should have."""
 
     name: str
@@ -125,24 +125,24 @@ class Advice(str):
 
     Examples
     --------
-    >>> from counterpoise._base.text import Advice, Setting
-    >>> advice = Advice("Set ", Setting("decision", "sticky"), ", which mixes rules.")
+    >>> from counterpoise._base.text import Advice, AdvisedValue
+    >>> advice = Advice("Set ", AdvisedValue("decision", "sticky"), ", which mixes rules.")
     >>> print(advice, advice.written(lambda setting: f"--{setting.name} {setting.value}"))
     Set decision='sticky', which mixes rules. Set --decision sticky, which mixes rules.
     """
 
     __slots__ = ("parts",)
-    parts: "tuple[str | Setting, ...]"
+    parts: "tuple[str | AdvisedValue, ...]"
 
-    def __new__(cls, *parts: "str | Setting") -> Self:
+    def __new__(cls, *parts: "str | AdvisedValue") -> Self:
         """Return the sentence that the parts make."""
         advice = super().__new__(cls, "".join(map(str, parts)))
         advice.parts = parts
         return advice
 
-    def written(self, write: Callable[[Setting], str]) -> str:
+    def written(self, write: Callable[[AdvisedValue], str]) -> str:
         """Return the sentence with each setting as ``write`` has it."""
-        return "".join(write(part) if isinstance(part, Setting) else part for part in self.parts)
+        return "".join(write(part) if isinstance(part, AdvisedValue) else part for part in self.parts)
 
 
 class Secret(bytes):

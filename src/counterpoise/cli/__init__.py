@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from counterpoise._base.text import Advice, Setting, did_you_mean
+from counterpoise._base.text import Advice, AdvisedValue, did_you_mean
 from counterpoise.cli.exit_codes import BAD_INPUT, DONE, INTERRUPTED, NO_READER, NOT_MET, OVERVIEW, help_by_command
 
 _TRACEBACK = "COUNTERPOISE_TRACEBACK"
@@ -124,7 +124,7 @@ def _refuse(error: Exception, words: Sequence[str]) -> int:
     return NOT_MET
 
 
-def _as_option(setting: Setting) -> str:
+def _as_option(setting: AdvisedValue) -> str:
     """Return a setting as options of a command, where one can say it."""
     if isinstance(setting.value, dict):
         return f"{_as_key(setting)} of a goals file"
@@ -132,7 +132,7 @@ def _as_option(setting: Setting) -> str:
     return " ".join(shlex.join([f"--{setting.name}", str(value)]) for value in values)
 
 
-def _as_key(setting: Setting) -> str:
+def _as_key(setting: AdvisedValue) -> str:
     """Return a setting as a line of a goals file."""
     value = json.dumps(setting.value)
     if isinstance(setting.value, dict):
@@ -177,13 +177,13 @@ def _way_out(error: Any, given: Sequence[str], *, has_options: bool) -> Iterator
         yield from (f"    {before}{json.dumps(text)}" for text in kept)
 
 
-def sentence(error: Exception, write: Callable[[Setting], str] = str) -> str:
+def sentence(error: Exception, write: Callable[[AdvisedValue], str] = str) -> str:
     """Return what the user reads in place of a traceback; ``write`` is how settings that it advises are written."""
     words = _words(error, write)
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
 
 
-def _words(error: Exception, write: Callable[[Setting], str]) -> str:
+def _words(error: Exception, write: Callable[[AdvisedValue], str]) -> str:
     if isinstance(error, ModuleNotFoundError) and _INSTALL not in str(error):  # others say what to install
         extra = _EXTRAS.get(error.name or "", "cli")
         return f'{error}. This needs more packages: {_INSTALL} "counterpoise[{extra}]"'
@@ -202,7 +202,7 @@ def _words(error: Exception, write: Callable[[Setting], str]) -> str:
     )
 
 
-def _text(error: Exception, write: Callable[[Setting], str]) -> str:
+def _text(error: Exception, write: Callable[[AdvisedValue], str]) -> str:
     """Return the message of an error, with the settings that it advises as the user writes them."""
     advice = error.args[0] if error.args and isinstance(error.args[0], Advice) else error
     return str(advice.written(write)) if hasattr(advice, "written") else str(error)

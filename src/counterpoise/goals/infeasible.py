@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterpoise._base.text import Advice, Setting
+from counterpoise._base.text import Advice, AdvisedValue
 from counterpoise.goals.expressions import Goal, Rate, Ratio, Searched
 from counterpoise.goals.ranges import goal_range
 from counterpoise.solvers.linear_program import power_of_two
@@ -181,7 +181,7 @@ class InfeasibleGoals(ValueError):  # noqa: N818 - named for the state it report
     def __str__(self) -> str:
         return self.written(str)
 
-    def written(self, write: Callable[[Setting], str]) -> str:
+    def written(self, write: Callable[[AdvisedValue], str]) -> str:
         """Return the message with each setting that it advises as ``write`` has it."""
         goals = " and ".join(map(str, self.conflict))
         if not self.proven:

@@ -19,7 +19,7 @@ import numpy as np
 
 from counterpoise._base.checks import check_alpha, check_confidence, check_number
 from counterpoise._base.extras import require_boosting
-from counterpoise._base.text import Advice, Setting, did_you_mean
+from counterpoise._base.text import Advice, AdvisedValue, did_you_mean
 from counterpoise._base.types import AnyArray, BoolArray, ByteArray, FloatArray, IntArray
 from counterpoise.goals import Goal, InfeasibleGoals, Rate, Ratio, Table
 from counterpoise.goals.bound_goals import refuse_compared, validate_goals
@@ -499,9 +499,9 @@ def check_one_rule(objective: Risk | Rate | Ratio) -> None:
         Advice(
             f"decision='fixed' decides by one rule, and the {objective!r} of one rule depends on its error alone, so "
             "there is no tail to improve. Set ",
-            Setting("decision", "sticky"),
+            AdvisedValue("decision", "sticky"),
             ", which mixes rules, or ",
-            Setting("alpha", 1.0),
+            AdvisedValue("alpha", 1.0),
             ", which minimises the error.",
         )
     )

@@ -346,9 +346,9 @@ class CellCounts:
             name: RowCells(name, rules.cells(name), rules.n_cells(name), sets, views, row_factor)
             for name, sets in by_name.items()
         }
-        self._bind(functions)
+        self.bind(functions)
 
-    def _bind(self, functions: Sequence[Function]) -> None:
+    def bind(self, functions: Sequence[Function]) -> None:
         """Express functions in the counts."""
         self.functions = tuple(functions)
         self.linear = np.array([is_linear(function) for function in self.functions], dtype=bool)
@@ -370,7 +370,7 @@ class CellCounts:
         """Return the same counts for other functions of them, such as goals with other bounds."""
         other = copy(self)
         other.__dict__.pop("moments", None)
-        other._bind(functions)  # noqa: SLF001 - of its own class
+        other.bind(functions)
         return other
 
     @cached_property

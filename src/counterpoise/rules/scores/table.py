@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import expit, logit
 
-from counterpoise._base.text import Advice, Setting, did_you_mean
+from counterpoise._base.text import Advice, AdvisedValue, did_you_mean
 from counterpoise._base.types import BoolArray, FloatArray, IntArray
 from counterpoise.goals import Table
 from counterpoise.goals.binding import Tally, Views
@@ -79,7 +79,7 @@ def find_groups(by: Groups, table: Table, n_rows: FloatArray | None = None) -> R
             Advice(
                 f"The group {first!r} has {thin[first]} rows to choose a threshold on, fewer than {by.min_rows}. Pass "
                 "more rows, name fewer columns in by, merge small groups, or set ",
-                Setting("by", {"names": list(by.names), "unknown": "pool"}, _pooling_text(by.names)),
+                AdvisedValue("by", {"names": list(by.names), "unknown": "pool"}, _pooling_text(by.names)),
                 ", which decides about small groups together.",
             )
         )
