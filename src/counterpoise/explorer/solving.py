@@ -36,7 +36,7 @@ from counterpoise.rules.program import (
     mean_objective,
     with_budget,
 )
-from counterpoise.rules.scores.best_rule import FIRST, RuleSearch
+from counterpoise.rules.scores.best_rule import FIRST, RuleSearch, best_fixed
 from counterpoise.rules.scores.candidates import CutPath, follow_cuts, with_margins
 from counterpoise.rules.scores.conflicts import excess_of
 from counterpoise.rules.scores.cuts import CutRules, Rule
@@ -143,10 +143,14 @@ class CountedGoals:
         self._tally = self._answers.counter(self.views)
         self._counted: set[tuple[Dataset, int]] = set()
 
-    def rows(self, goals: tuple[Goal, ...]) -> GoalConstraints | None:
-        """Return goals as rows; None where there are none."""
+    def refresh(self) -> None:
+        """Forget what was counted where it is much."""
         if len(self._counted) > _MOST_COUNTS:
             self._begin()
+
+    def rows(self, goals: tuple[Goal, ...]) -> GoalConstraints | None:
+        """Return goals as rows; None where there are none."""
+        self.refresh()
         return TalliedGoals.of(goals, self.views).rows(self.count) if goals else None
 
     def rows_moved_by(self, goals: tuple[Goal, ...], place: int) -> GoalConstraints | None:
@@ -267,7 +271,7 @@ class RulesProgram:
         self._decides: dict[str, Any] = {"keeps_default_threshold": keeps_default_threshold, "decision": decision}
         self._is_fixed = decision == FIXED
         self.counted = CountedGoals(ranked.answers())
-        self._search = RuleSearch(ranked, FIRST)
+        self._search = RuleSearch(ranked, FIRST, self.counted.views)
         self._usual = ranked.usual_rules()
         self._start = self._edges = self._usual  # rules to begin with, inside of the goals and at their edges
         self._tail_losses: Any = None
@@ -292,7 +296,7 @@ class RulesProgram:
     def can_hold(self, goals: tuple[Goal, ...]) -> bool:
         """Return whether some mixture, or a rule of the coarse search, meets goals."""
         if self._is_fixed:
-            return self._search.best(Problem(CVaR(1.0), goals=goals), self._start).violation <= 0
+            return best_fixed(self.ranked, Problem(CVaR(1.0), goals), self._start, FIRST).violation <= 0
         return self._can_mix(goals)
 
     def _can_mix(self, goals: tuple[Goal, ...]) -> bool:
@@ -304,6 +308,9 @@ class RulesProgram:
 
     def _first_rule(self, problem: Problem) -> BestMixture:
         """Return the best rule of the coarse search, without a bound, or raise ``Missed`` if another may do."""
+        self.counted.refresh()
+        if self._search.views is not self.counted.views:
+            self._search = RuleSearch(self.ranked, FIRST, self.counted.views)
         best = self._search.best(problem, self._start)
         if best.violation > 0:
             is_linear = not any(goal.compares_ratios for goal in problem.goals)

@@ -62,10 +62,13 @@ class RuleSearch:
     ----------
     ranked : RankedScores
     effort : Effort
+    views : Views, optional
+        The rows as goals see them, which keep those of every goal so far. Default: new ones.
     """
 
-    def __init__(self, ranked: RankedScores, effort: Effort) -> None:
-        self._ranked, self._effort, self._views = ranked, effort, ranked.answers().views()
+    def __init__(self, ranked: RankedScores, effort: Effort, views: Views | None = None) -> None:
+        self._ranked, self._effort = ranked, effort
+        self.views = ranked.answers().views() if views is None else views
         self._counted: dict[int, CountedGrid] = {}  # by model
 
     def best(self, problem: Problem, start: CutRules | None = None) -> FixedRule:
@@ -82,7 +85,7 @@ class RuleSearch:
         """
         usual = self._ranked.usual_rules()
         start = usual if start is None else start.join(usual)
-        inside = score_problem(self._ranked, problem, self._views)
+        inside = score_problem(self._ranked, problem, self.views)
         found = [
             self._best_of_model(inside, start.only(start.models == model))
             for model in range(self._ranked.cuts.n_models)
