@@ -54,6 +54,17 @@ def test_where_none_is_found_the_error_says_how_near_it_came_and_what_a_mixture_
     assert constant.rebalance(decision="sticky").value_ == pytest.approx(0.5)
 
 
+def test_where_one_rule_meets_the_goals_but_not_the_budget_the_error_says_so():
+    y, scores = np.tile([0, 0, 1, 1, 1], 8), np.tile([0.1, 0.5, 0.5, 0.9, 0.5], 8)
+    model = cp.GoalClassifier([scores], cv="prefit", goals=["positive_rate <= 0.5"], confidence=None, budget=0.05)
+    with pytest.raises(
+        InfeasibleGoals, match=r"No single rule within the budget meets positive_rate <= 0\.5\. .*: raise budget"
+    ) as caught:
+        model.fit(np.zeros((y.size, 1)), y)
+    assert caught.value.ways_out == []
+    assert all(check.holds for check in model.set_params(budget=None).rebalance().check_goals())
+
+
 @pytest.mark.parametrize("by", [(), slow("group")])
 @pytest.mark.parametrize("seed", some_fast(range(2)))
 def test_the_bounds_that_are_offered_can_be_met_by_one_rule_and_hardly_tighter_ones(seed, by):

@@ -32,6 +32,7 @@ from counterpoise.theory.risks import CVaR
 
 CUT = "The search for bounds ended for lack of time: others may be met too."
 
+_OF_BUDGET = "Without the budget one rule meets them: raise budget."
 _MOST_GOALS = 8  # of which each is left out in turn, to find a smaller set that conflicts
 _FROM_BALANCE = 1e-4  # parts of the goals' sizes by which a shared change may be larger than the least, if fewer move
 _NEARLY_CONSTANT = 0.1  # of the rows of other classes than the decision that most rows get: as few get another one
@@ -120,14 +121,17 @@ def no_single_rule(
         tried.look((), None)
         joint = _joint_bounds(tried, is_balanced=bool(offered))
     totals = tried.needs.sum(axis=0)
+    is_met = not totals.all()  # by a rule that was tried: it is a budget that none keeps beside the goals
+    if is_met:
+        offered, joint, hints = {}, {}, [*hints, _OF_BUDGET]
     return InfeasibleGoals(
         [goals[place] for place in conflict],
-        float(totals.min()) if np.isfinite(totals).any() else np.nan,
+        float(totals.min()) if np.isfinite(totals).any() and not is_met else np.nan,
         offered,
         joint_bounds=joint,
-        proven=proven or tried.has_all,
+        proven=proven or (tried.has_all and not is_met),
         nearest_proven=tried.has_all,
-        kind=SINGLE_RULE,
+        kind=f"{SINGLE_RULE} within the budget" if is_met else SINGLE_RULE,
         hints=hints,
     )
 

@@ -26,7 +26,7 @@ _MOST_EDGES = 4  # of rules whose pairs of edges are improved at the end
 _MOST_NEED = 1e3  # parts of a goal's size: more counts as this
 
 
-class _Board(NamedTuple):
+class _TriedGrid(NamedTuple):
     """A grid of one model with its rows counted, and the goals as functions of their answers."""
 
     grid: ThresholdGrid
@@ -39,7 +39,7 @@ class _Board(NamedTuple):
     n_goals: int
 
     @classmethod
-    def of(cls, ranked: RankedScores, goals: tuple[Goal, ...], grid: ThresholdGrid) -> "_Board":
+    def of(cls, ranked: RankedScores, goals: tuple[Goal, ...], grid: ThresholdGrid) -> "_TriedGrid":
         """Count the rows by the cells of a grid."""
         views, steps = ranked.answers().views(), [bound_step(goal) for goal in goals]
         looser = [goal.with_bound(goal.bound + goal.sign * step) for goal, step in zip(goals, steps, strict=True)]
@@ -68,24 +68,24 @@ class TriedThresholds:
 
     def __init__(self, ranked: RankedScores, problem: Problem, nearest: CutRules) -> None:
         self.ranked, self.goals = ranked, problem.goals
-        self._boards = [self._board(model, nearest) for model in range(ranked.cuts.n_models)]
-        most = _MOST_LISTED // len(self._boards)
-        every = [all_rules(board.grid, most) if board.grid.is_complete else None for board in self._boards]
+        self._grids = [self._board(model, nearest) for model in range(ranked.cuts.n_models)]
+        most = _MOST_LISTED // len(self._grids)
+        every = [all_rules(board.grid, most) if board.grid.is_complete else None for board in self._grids]
         self.has_all = all(one is not None for one in every)
         usual = ranked.usual_rules().join(nearest)
         self._rules = [
             board.grid.places(usual.only(usual.models == board.grid.model)) if rules is None else np.vstack(list(rules))
-            for board, rules in zip(self._boards, every, strict=True)
+            for board, rules in zip(self._grids, every, strict=True)
         ]
-        self._needs = [board.needs(rules) for board, rules in zip(self._boards, self._rules, strict=True)]
+        self._needs = [board.needs(rules) for board, rules in zip(self._grids, self._rules, strict=True)]
 
-    def _board(self, model: int, nearest: CutRules) -> _Board:
+    def _board(self, model: int, nearest: CutRules) -> _TriedGrid:
         grid = ThresholdGrid.of(self.ranked, model, _MOST_CUTS)
         if not grid.is_complete:
             own = nearest.only(nearest.models == model)
             used = cuts_by_group(own, self.ranked) if len(own) else ()
             grid = ThresholdGrid.of(self.ranked, model, _N_BINS, used)
-        return _Board.of(self.ranked, self.goals, grid)
+        return _TriedGrid.of(self.ranked, self.goals, grid)
 
     @property
     def needs(self) -> FloatArray:
@@ -94,10 +94,10 @@ class TriedThresholds:
 
     def look(self, kept: Sequence[int], aim: int | None) -> None:
         """Search for rules that meet some goals and need little of another one, or of all in parts."""
-        for number, board in enumerate(self._boards if not self.has_all else ()):
+        for number, board in enumerate(self._grids if not self.has_all else ()):
             sizes = sizes_of(self.goals)
 
-            def judge(rules: IntArray, board: _Board = board, sizes: FloatArray = sizes) -> Judged:
+            def judge(rules: IntArray, board: _TriedGrid = board, sizes: FloatArray = sizes) -> Judged:
                 parts = np.minimum(board.needs(rules) / sizes, _MOST_NEED)
                 cost = parts.max(axis=0) + parts.mean(axis=0) if aim is None else parts[aim]
                 return Judged(cost, parts[list(kept)].sum(axis=0), np.zeros(len(rules)))
@@ -116,5 +116,5 @@ class TriedThresholds:
         while rule >= len(self._rules[number]):
             rule -= len(self._rules[number])
             number += 1
-        board = _Board.of(self.ranked, goals, self._boards[number].grid)
+        board = _TriedGrid.of(self.ranked, goals, self._grids[number].grid)
         return not board.needs(self._rules[number][[rule]]).any()
