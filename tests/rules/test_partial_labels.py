@@ -182,6 +182,7 @@ def test_persons_are_the_unit_of_chance():
         (lambda X, y: fitted(X, y, decision="sticky"), r"got decision='sticky'"),
         (lambda X, y: fitted(X, y, confidence=cp.Proof(0.9)), "got a Proof"),
         (lambda X, y: fitted(X, y, objective="f1_score"), "got the objective f1_score"),
+        (lambda X, y: fitted(X, y, confidence=None).rebalance(decision="sticky"), "set decision='fixed'"),
         (lambda *_: cp.PartialLabels([None, np.nan]), "must hold some labels"),
         (lambda *_: cp.PartialLabels([1, None], [0.5]), "for each of the 2 rows"),
         (lambda *_: cp.PartialLabels([1, None], None, 1.5), "above 0 and at most 1; got 1.5"),
@@ -190,6 +191,6 @@ def test_persons_are_the_unit_of_chance():
 )
 def test_what_is_refused(fit, message):
     X, y = draw(np.random.default_rng(9), 300)
-    labels = cp.PartialLabels(np.where(np.arange(300) % 2, y, np.nan))
+    labels = cp.PartialLabels(np.where(np.arange(300) % 2, y, np.nan), MODEL.predict_proba(X)[:, 1])
     with pytest.raises(ValueError, match=message):
         fit(X, labels)

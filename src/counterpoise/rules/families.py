@@ -234,6 +234,8 @@ class ThresholdRules(NamedTuple):
         Raise ``InfeasibleGoals`` where none meet the goals.
         """
         is_fixed = problem.decision == FIXED
+        if self.selection_data.answers.tables[TRAIN].has_masses and not is_fixed:
+            raise ValueError("Labels that are known in part choose one rule: set decision='fixed'.")
         refuse_in_mixtures(problem)
         if choice is None and isinstance(problem.objective, Ratio):
             return solve_ratio(self, problem)  # type: ignore[no-any-return]
