@@ -150,6 +150,18 @@ def test_models_that_cannot_be_explored_are_refused():
         session("pool").answer(asked("pool", by=["sex"]))
 
 
+@pytest.mark.parametrize("kind", ["score", "pool"])
+def test_goals_that_compare_ratios_are_refused_where_models_or_rules_are_mixed(kind):
+    own = session(kind)
+    for message in (
+        {"type": "read", "text": "max_difference(precision, by=sex) <= 0.2"},
+        {"type": "set", "setting": {"alpha": 0.5, "goals": [{"text": "max_difference(precision, by=sex) <= 0.2"}]}},
+    ):
+        told = json.loads(Conversation(own).reply(json.dumps({"seq": 1, **message})))
+        assert told["type"] == "refused"
+        assert "is for one rule of scores: fit a GoalClassifier with decision='fixed'" in told["message"]
+
+
 def test_held_out_rows_that_lack_what_the_model_needs_are_refused_at_the_call():
     sex = {"sex": SEX[TEST]}
     with pytest.raises(ValueError, match=r"y of dataset 'train' holds the labels '\w+', '\w+', which are not among"):

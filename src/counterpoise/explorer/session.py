@@ -393,6 +393,11 @@ class Session:
                 counts[name] += 1
                 if counts[name] > max(self._own_counts[name], 1):
                     raise ValueError(f"The goal {one.goal} is already in the list. Move its bound instead.")
+                if one.goal.compares_ratios and not (self.has_scores and self.decides_by_one_rule):
+                    raise ValueError(
+                        f"The goal {one.goal} compares ratios, which is for one rule of scores: fit a GoalClassifier "
+                        "with decision='fixed'."
+                    )
                 self.few.check(one.goal)
                 if setting.defer is None and uses_deferral(one.goal):
                     way = _WITH_DEFERRAL if self.has_scores else "This model decides every row."
