@@ -36,6 +36,7 @@ MODULES = {  # of each experiment; its name is the key
     "amounts": "papers.guides.amounts",
     "deferral": "papers.guides.deferral",
     "many-classes": "papers.guides.many_classes",
+    "jobs": "papers.guides.jobs",
 }
 
 

@@ -25,6 +25,7 @@ QUICK = {
     "dataset_constraints": "ramp-threshold",
     "training_inside_goals": "unseen-groups",
     "more_tasks": "deferral",
+    "jobs": "jobs",
 }
 pytestmark = pytest.mark.skipif(not (STORED / "tables").exists(), reason="needs the stored tables")
 
