@@ -380,7 +380,7 @@ class Table:
         if table.row_numbers is not None:
             self.row_numbers = table.row_numbers[places]
         if table.row_squares is not None:
-            self.row_squares = table.row_squares[places] * (table._unit / self._unit) ** 2  # noqa: SLF001 - as above
+            self.row_squares = table.row_squares[places] * (table.weight_unit / self.weight_unit) ** 2
         self.population, self.largest_value, self.n_labels = table.population, table.largest_value, table.n_labels
         return self
 

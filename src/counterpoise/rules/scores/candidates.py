@@ -75,7 +75,7 @@ def find_candidates(
     losses = build_objective(CutFamily(ranked), problem.objective).losses
     inside = score_problem(ranked, problem)._replace(row_factor=row_factor)
     grid = ThresholdGrid.of(ranked, int(plain.models[0]), _MOST_CUTS, cuts_by_group(plain, ranked))
-    board = _Board.of(grid, inside, losses, grid.places(plain)[0])
+    board = _CountedGrid.of(grid, inside, losses, grid.places(plain)[0])
     pool = board.search(grid.places(plain), moved)
     if confidence is not None:
         hopeful = board.problem.without_hopeless(board.table(pool.near_frontier(_MOST_RULES).rules), confidence)
@@ -89,7 +89,7 @@ def find_candidates(
     return grid.cut_rules(rules), Candidates(board.table(rules), board.problem)
 
 
-class _Board(NamedTuple):
+class _CountedGrid(NamedTuple):
     """A grid with its rows counted, and the goals that rules are judged by."""
 
     grid: ThresholdGrid
@@ -100,7 +100,7 @@ class _Board(NamedTuple):
     constants: FloatArray
 
     @classmethod
-    def of(cls, grid: ThresholdGrid, problem: MarginProblem, losses: Sums, plain: IntArray) -> "_Board":
+    def of(cls, grid: ThresholdGrid, problem: MarginProblem, losses: Sums, plain: IntArray) -> "_CountedGrid":
         """Count the rows by the cells of a grid."""
         cells = grid.cells(plain[None], pairs_of(problem))
         evaluator = problem.table(cells)
