@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import _clone_parametrized, clone
@@ -36,9 +36,44 @@ from counterpoise.rules.goal_rows import TRAIN, Positive, find_positive
 from counterpoise.rules.options import Deferral, Proof
 from counterpoise.rules.pool import Pool, all_classes, named_models, titled_models
 from counterpoise.rules.proving import share_to_test
-from counterpoise.rules.rows import n_rows, person_numbers, set_input_tags
+from counterpoise.rules.rows import LabelledData, n_rows, person_numbers, set_input_tags
 
 PREFIT = "prefit"
+
+
+class FitPlan(NamedTuple):
+    """Which rows the models of a fit are trained on, and which the rules are chosen on."""
+
+    data: LabelledData  # the selection rows
+    persons: IntArray | None  # that these are of
+    datasets: Mapping[str, Table] | None
+    trained: IntArray  # rows of X to train on
+    tested: IntArray = np.empty(0, dtype=np.int64)  # rows of X that are kept for a proof
+    splits: Sequence[Split] = ()  # the folds: none where other rows choose the rules
+    twins: Mapping[str, Any] = {}  # by dataset the features of twins that models of folds score too
+    scored: IntArray | None = None  # the rows of X inside of folds, or kept for a proof; None: all
+
+    @property
+    def test_rows(self) -> IntArray | None:
+        """Return the places of the rows that are kept for a proof among the selection rows."""
+        if not self.tested.size:
+            return None
+        return self.tested if self.scored is None else np.searchsorted(self.scored, self.tested)
+
+    def scores(self, pool: Pool, X: Any, fold_scores: Sequence[FloatArray]) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Return the scores of the selection rows, and of their twins by dataset.
+
+        Models of folds have given those of the rows inside of them; the models that decide give all others.
+        """
+        if not fold_scores:
+            return pool.ask(self.data.X, n_rows(self.data.X), TRAIN), {}
+        rows = slice(None) if self.scored is None else self.scored
+        found = []
+        for features, scores in zip((X, *self.twins.values()), fold_scores, strict=True):
+            if self.tested.size:
+                scores[self.tested] = pool.ask(take_rows(features, self.tested), self.tested.size, TRAIN)
+            found.append(scores[rows])
+        return found[0], dict(zip(self.twins, found[1:], strict=True))
 
 
 class GoalClassifier(MixtureBase):
@@ -278,69 +313,88 @@ class GoalClassifier(MixtureBase):
         self.classes_ = positive.classes
         key, generator, problem = make_key(self.random_state), generator_of(self.random_state), self.problem_of_fit()
         check_sample_weight(sample_weight, len(labels))
-        persons = persons_of_X = None if ids is None else person_numbers(ids, len(labels))  # chosen on, and of X
+        persons = None if ids is None else person_numbers(ids, len(labels))
         seeds = (int(generator.integers(2**31)) for _ in count())  # of the folds, their models, and those of all rows
-        splits, scored = [], None  # scored: the rows inside of the folds, or kept for tests; None: all
-        trained, tested = np.arange(labels.size), np.empty(0, dtype=np.int64)  # rows to train on; kept for a proof
+
+        # Which rows train, and which choose the rules.
         if X_val is None:
             data = self.labelled_data(X, y if isinstance(y, PartialLabels) else labels, **columns, **limits)
-            if not self.is_prefit:
-                tested = self._rows_to_test(labels.size, problem, persons)
-                trained = np.setdiff1d(trained, tested)
-                splits = splits_of(self.cv, labels[trained], next(seeds), None if persons is None else persons[trained])
-                splits = [(trained[outside], trained[inside]) for outside, inside in splits]
-                inside = np.sort(np.concatenate([tested, *(rows for _, rows in splits)]))
-                scored = inside if inside.size < labels.size else None
+            plan = self._plan_folds(data, labels, problem, persons, datasets, seeds)
         else:
             next(seeds)
             data = self.labelled_data(X_val, y_val, **columns_val, **limits)
-            persons = None if ids_val is None else person_numbers(ids_val, n_rows(data.X), "X_val")
-        twins = self._twins_of_folds(problem, datasets) if splits else {}
-        if scored is not None:  # folds in the order of time: the first rows are trained on, and never scored
-            data, persons = data.only(scored), None if persons is None else persons[scored]
-            datasets = {**(datasets or {}), **{name: datasets[name].only(scored) for name in twins if datasets}}
-        self.check_problem(problem, data, datasets, trains=not self.is_prefit, by=self.by)
+            persons_val = None if ids_val is None else person_numbers(ids_val, n_rows(data.X), "X_val")
+            plan = FitPlan(data, persons_val, datasets, np.arange(labels.size))
+        self.check_problem(problem, plan.data, plan.datasets, trains=not self.is_prefit, by=self.by)
 
-        fold_scores: list[FloatArray] = []  # of the rows, then of their twins; none: the fitted models score them below
-        if self.is_prefit:
-            self.estimators_, spreads = list(models.values()), None
-        else:
-            measures_spread = positive.is_binary and self._measures_spread(problem, splits, trained.size)
+        # The models, and the scores of the selection rows.
+        fold_scores: list[FloatArray] = []
+        self.estimators_, spreads = list(models.values()), None
+        if not self.is_prefit:
+            measures_spread = positive.is_binary and self._measures_spread(problem, plan.splits, plan.trained.size)
             training = Training(
-                models,
-                X,
-                labels,
-                None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
-                positive,
-                trained,
-                self.n_jobs,
-                self._report_models(models, len(splits), measures_spread=measures_spread),
-                tuple(twins.values()),
-                params,
-                persons_of_X,
-                isinstance(self.cv, TimeSeriesSplit),
-                measures_spread,
+                models=models,
+                X=X,
+                labels=labels,
+                weights=None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
+                positive=positive,
+                rows=plan.trained,
+                n_jobs=self.n_jobs,
+                report=self._report_models(models, len(plan.splits), measures_spread=measures_spread),
+                twins=tuple(plan.twins.values()),
+                params=params,
+                persons=persons,
+                in_time=isinstance(self.cv, TimeSeriesSplit),
+                measures_spread=measures_spread,
             )
-            self.estimators_, fold_scores, spreads = self._train(training, splits, seeds)
+            self.estimators_, fold_scores, spreads = self._train(training, plan.splits, seeds)
         pool = Pool.of(dict(zip(models, self.estimators_, strict=True)), positive, self.n_jobs)
         self.learn_draws(key, generator)
-        all_scores = [
-            _with_tests(pool, one, scores, tested)
-            for one, scores in zip((X, *twins.values()), fold_scores, strict=bool(fold_scores))
-        ] or [pool.ask(data.X, n_rows(data.X), TRAIN)]
-        rows = np.arange(len(all_scores[0])) if scored is None else scored
+        scores, scores_of_twins = plan.scores(pool, X, fold_scores)
+
+        # The rules.
         rules = rules_of_scores(
             pool,
-            data,
-            all_scores[0][rows],
-            persons=persons,
-            has_fold_scores=bool(splits),
+            plan.data,
+            scores,
+            persons=plan.persons,
+            has_fold_scores=bool(plan.splits),
             spreads=spreads,
-            test_rows=np.searchsorted(rows, tested) if tested.size else None,
+            test_rows=plan.test_rows,
         )
-        of_twins = {name: scores[rows] for name, scores in zip(twins, all_scores[1:], strict=True)}
-        self.solve_and_store(with_scores(self.with_datasets(rules, datasets), of_twins), problem)
+        self.solve_and_store(with_scores(self.with_datasets(rules, plan.datasets), scores_of_twins), problem)
         return self
+
+    def _plan_folds(
+        self,
+        data: LabelledData,
+        labels: AnyArray,
+        problem: Problem,
+        persons: IntArray | None,
+        datasets: Mapping[str, Table] | None,
+        seeds: Iterator[int],
+    ) -> "FitPlan":
+        """Return which rows train and which choose the rules, where both are rows of X."""
+        every = np.arange(labels.size)
+        if self.is_prefit:
+            return FitPlan(data, persons, datasets, every)
+        tested = self._rows_to_test(labels.size, problem, persons)
+        trained = np.setdiff1d(every, tested)
+        splits = splits_of(self.cv, labels[trained], next(seeds), None if persons is None else persons[trained])
+        splits = [(trained[outside], trained[inside]) for outside, inside in splits]
+        twins = self._twins_of_folds(problem, datasets) if splits else {}
+        plan = FitPlan(data, persons, datasets, trained, tested, splits, twins)
+        scored = np.sort(np.concatenate([tested, *(rows for _, rows in splits)]))
+        if scored.size == labels.size:
+            return plan
+        # Folds in the order of time: the first rows are trained on, and never scored.
+        alike = {name: datasets[name].only(scored) for name in twins if datasets}
+        return plan._replace(
+            data=data.only(scored),
+            persons=None if persons is None else persons[scored],
+            datasets={**(datasets or {}), **alike},
+            scored=scored,
+        )
 
     def _twins_of_folds(self, problem: Problem, datasets: Mapping[str, Table] | None) -> dict[str, Any]:
         """Return the features of the twins of the training rows, by dataset: models of folds score both."""
@@ -428,7 +482,7 @@ class GoalClassifier(MixtureBase):
                 )
         return models, positive
 
-    def _measures_spread(self, problem: Problem, splits: list[Split], n_rows: int) -> bool:
+    def _measures_spread(self, problem: Problem, splits: Sequence[Split], n_rows: int) -> bool:
         """Return whether to measure how the scores of the models that decide differ from those of models of folds."""
         has_margins = problem.confidence is not None and len(splits) > 0
         return has_margins and n_rows < MOST_MEASURED and not isinstance(self.cv, TimeSeriesSplit)
@@ -450,11 +504,11 @@ class GoalClassifier(MixtureBase):
         return report
 
     def _train(
-        self, training: Training, splits: list[Split], seeds: Iterator[int]
+        self, training: Training, splits: Sequence[Split], seeds: Iterator[int]
     ) -> tuple[list[Any], list[FloatArray], FloatArray]:
         """Return the models that decide, scores of the rows inside of folds, and spreads; see ``Training.train``."""
         try:
-            return training.train(self.cv, splits, seeds)
+            return training.train(self.cv, list(splits), seeds)
         except ValueError as error:
             texts = texts_in(training.X) if self.estimator is None else []
             if not texts:
@@ -490,13 +544,6 @@ class GoalClassifier(MixtureBase):
         with suppress(TypeError, ValueError):  # where estimator is no classifier, fit raises the error
             set_input_tags(tags, [model for _, model in named_models(list_models(self.estimator))])
         return tags
-
-
-def _with_tests(pool: Pool, X: Any, scores: FloatArray, tested: IntArray) -> FloatArray:
-    """Return scores with those of the rows that are kept for tests, which the models that decide give."""
-    if tested.size:
-        scores[tested] = pool.ask(take_rows(X, tested), tested.size, TRAIN)
-    return scores
 
 
 def list_models(estimator: Any) -> Sequence[Any]:

@@ -549,13 +549,6 @@ def share_inside(draws: FloatArray, most: FloatArray) -> float:
     return share if share < 1.0 - _TOLD_APART / len(draws) else float(1.0 - ndtr(-most).sum())
 
 
-def covariance_of(influences: FloatArray, persons: IntArray | None) -> FloatArray:
-    """Return the covariance of functions, given the influence of every row on each."""
-    if persons is not None:
-        influences = np.array([np.bincount(persons, influence) for influence in influences])
-    return np.asarray(influences @ influences.T)
-
-
 def _near_the_frontier(table: Evaluator, problem: MarginProblem) -> tuple[Evaluator, IntArray]:
     """Return the rules that cost little for their risk, and their places: those that a choice may lead to."""
     n_rules = table.rules.n_rules
