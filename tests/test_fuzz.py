@@ -11,6 +11,7 @@ from counterpoise.goals import parse_goal
 pytest.importorskip("resource", reason="memory is measured as POSIX does")
 pytest.importorskip("starlette", reason="readers of the explorer")
 from counterpoise.runs.result import RunResult, read_result
+from counterpoise.runs.summary import summary_text
 from tools.fuzz import (
     GOALS,
     TOKEN,
@@ -51,7 +52,7 @@ def test_changed_results_make_tables_or_are_refused(tmp_path):
     settings = {"seed": 1, "alpha": 0.1, "data": {"target": None}, "method": {"learner": {"name": "tree"}}}
     parts = {"splits": {"test": {"rows": 9}}, "answers": {"mixture": cells}, "deferral": {"cost": 0.1}}
     whole = RunResult(settings=settings, data={"classes": ["no", "yes"], "positive": "yes"}, **parts)
-    read = from_file(tmp_path / "result.json", lambda path: read_result(path).table())
+    read = from_file(tmp_path / "result.json", lambda path: summary_text(read_result(path)))
     counts, wrong = fuzz(Reader(read, [whole.model_dump_json().encode()], with_other_values), 0, range(200), np.inf)
     assert not wrong
     assert counts["read"] > 10

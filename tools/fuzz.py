@@ -47,6 +47,7 @@ from counterpoise.runs.errors import RunFolderError
 from counterpoise.runs.goals_file import parse_goals_file
 from counterpoise.runs.result import read_result
 from counterpoise.runs.rule_file import read_rules
+from counterpoise.runs.summary import summary_text
 
 MOST_SECONDS, MOST_GROWTH = 1.0, 400  # of processor time for one input; megabytes by which the process may grow
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|\w+|[<>=]=|[^\w\s]')
@@ -423,7 +424,7 @@ def readers(place: Path) -> dict[str, Reader]:
         "model": Reader(read_model, [*map(persist.dumps, (goal, boosted, ours, forest))], changed_model),
         "checkpoint": continue_fit(boosted, X, y, place),
         "result": Reader(
-            from_file(place / "result.json", lambda path: read_result(path).table()),
+            from_file(place / "result.json", lambda path: summary_text(read_result(path))),
             [(folder / "result.json").read_bytes()],
             plain,
         ),

@@ -249,6 +249,7 @@ def test_goals_are_picked_or_typed_and_errors_are_the_parsers_own(server, page):
     assert text.input_value() == "demographic_parity_ratio(by=sex) >= 0.8"
     page.get_by_role("button", name="Add", exact=True).click()
     api.expect(page.locator(".goals > li")).to_have_count(4, timeout=_LONG)
+    settled(page)
     page.get_by_role("button", name="Add", exact=True).click()
     api.expect(page.locator("pre.error")).to_contain_text("is already in the list", timeout=_LONG)
     text.fill("recal(train) >= 0.9")

@@ -136,10 +136,11 @@ def test_predictions_name_deferred_rows_beside_the_probabilities_of_the_model(ru
 
 
 def test_an_audit_knows_who_is_deferred(run, folder, held_rows):
-    found = audit_run(run, folder / "loans.csv").summary
-    assert found.as_dict()["defer_rate"] == found.defer_rate > 0
-    assert f"deferred: {found.defer_rate:.4f} of the rows; error {found.decided_error:.4f} among the others" in (
-        found.losses_text
+    found = audit_run(run, folder / "loans.csv")
+    losses = found.result.losses()
+    assert losses.defer_rate > 0
+    assert f"deferred: {losses.defer_rate:.4f} of the rows; error {losses.decided_error:.4f} among the others" in str(
+        found
     )
     part, model = held_rows[0], run.model()
     looked = {"sensitive_features": part.groups, "baseline": part.baseline}

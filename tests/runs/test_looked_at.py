@@ -50,7 +50,7 @@ def test_rules_look_at_a_group_that_is_no_feature(run, loans_folder, tmp_path):
     assert written["prediction"].tolist() == said.tolist()
     np.testing.assert_allclose(written["probability yes"], model.predict_proba(features)[:, 1], atol=1e-6)
     errors = (model.decision_proba(features, **looked_at)[:, 1] - (rows["paid"] == "yes")).abs()
-    assert audit_run(run, loans_folder / "more.csv").summary.error == pytest.approx(errors.mean())
+    assert audit_run(run, loans_folder / "more.csv").result.losses().error == pytest.approx(errors.mean())
     assert len(audit_run(run, loans_folder / "more.csv").audit) == 1
 
 

@@ -175,12 +175,12 @@ def test_another_choice_asks_no_model_and_may_defer(run, folder):
     deferred = [row.value for row in numbers(other).where(quantity="called") if row.settings.endswith("deferred")]
     assert sum(deferred) == pytest.approx(200 * one(other, "group defer_rate", settings="group 0"))
     record = other.result()
-    assert class_recalls(record).heads[-1] == confusions(record).heads[-1] == "left to a person"
+    assert class_recalls(record).columns[-1] == confusions(record).columns[-1] == "left to a person"
 
 
 @pytest.mark.slow
 def test_goals_that_were_not_met_leave_what_was_trained(fit):
-    with pytest.raises(InfeasibleGoals, match="No classifier of this kind was found that meets"):
+    with pytest.raises(InfeasibleGoals, match="No single rule was found that meets"):
         fit("hard", '"every_class(recall) >= 0.9"')
     run, said, told = fit("hard")
     assert said[0].startswith("resumes")

@@ -68,7 +68,7 @@ def test_predict_evaluate_and_certify_are_the_same_from_csv_and_parquet(runs, tm
         predict_run(run, folder / f"t.{end}", tmp_path / "said.csv", probabilities=True)
         shares = [line.split(",", 1)[1] for line in (tmp_path / "said.csv").read_text().splitlines()]
         goals = [str(row.goal) for row in audit_run(run, folder / f"t.{end}").audit]  # of answers that are drawn anew
-        told.append((shares, audit_run(run, folder / f"t.{end}").summary.error, goals))
+        told.append((shares, audit_run(run, folder / f"t.{end}").result.losses().error, goals))
     assert told[0] == told[1]
     for run in found.values():
         groups = [entry.text for entry in run.result().groups]

@@ -37,7 +37,7 @@ def test_a_run_is_proven_on_rows_that_no_model_was_trained_on(tmp_path):
     run = fit_run(write_file(tmp_path, "proof = true"))
     result = RunResult.model_validate_json((run.folder / "result.json").read_text())
     assert result.proof_rows == 400  # a third of the 1,200 training rows
-    assert "proven by exact tests on 400 rows" in dict(request_lines(result, []))["On new rows"]
+    assert "proven by exact tests on 400 rows" in dict(request_lines(result))["On new rows"]
     chosen = rebalance_run(run, proof=False, output=tmp_path / "other")
     assert json.loads((chosen.folder / "result.json").read_text())["proof_rows"] == 0
     with pytest.raises(ValueError, match="A proof needs a confidence"):

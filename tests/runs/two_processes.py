@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from run_numbers import numbers
 
 from counterpoise.cli import sentence
 from counterpoise.persist import watch_changes
@@ -26,6 +25,9 @@ from counterpoise.rules.draws import draws_of
 from counterpoise.runs import RunFolderError, fit_run, open_run, rebalance_run
 from counterpoise.runs.decisions import final_estimator
 from counterpoise.runs.places import DONE, KEY, SETTINGS
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.run_numbers import numbers
 
 DATA = 'alpha = 0.5\n[data]\nfiles = "t.csv"\ntarget = "y"\n[method]\n'
 BOOST = DATA + 'name = "adalpboost"\nlearner = {name = "stump"}\nparameters = {n_estimators = 2}\n'

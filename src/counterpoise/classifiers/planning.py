@@ -265,12 +265,12 @@ def plan(
     at 0.95 that, with a probability of 0.8, says "holds" where a goal does:
     <BLANKLINE>
        goal            rows  audit rows
-    1  recall >= 0.7  5,400      30,000
+    1  recall >= 0.7  5,400      31,000
     All goals together: 5,400 rows.
     <BLANKLINE>
       rows  reached    cost  margin 1  audit 1
-     1,000  yes      0.0040    0.0455    5,600
-    10,000  yes      0.0010    0.0147   56,000
+     1,000  yes      0.0045    0.0490    5,800
+    10,000  yes      0.0009    0.0142   57,000
     """
     margin, is_proof = check_positive(margin, "margin"), isinstance(confidence, Proof)
     level = confidence.confidence if isinstance(confidence, Proof) else check_confidence(confidence)

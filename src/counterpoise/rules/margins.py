@@ -401,13 +401,15 @@ class TargetPath(NamedTuple):
         hopeful = np.flatnonzero((within.min(axis=1, initial=np.inf) >= ndtri(confidence)) & is_met)
         first = next((target for target in hopeful.tolist() if share_inside(draws, within[target]) >= confidence), None)
         is_reached = first is not None
+        # Where no rule is safe enough, none is taken that is nearly trivial and not safe either.
+        is_cheap = is_met & (now.cost[places] <= now.cost[plain] + most_rise(float(now.cost[plain])) + _TINY)
         held = np.empty(0)
         if first is None:
             held = np.array(
-                [share_inside(draws, own) if met else -1.0 for own, met in zip(inside, is_met, strict=True)]
+                [share_inside(draws, own) if cheap else -1.0 for own, cheap in zip(inside, is_cheap, strict=True)]
             )
         at = int(np.argmax(held)) if first is None else first
-        place = int(places[at]) if is_reached or is_met[at] else plain
+        place = int(places[at]) if is_reached or is_cheap[at] else plain
         limiting = self.problem.parts[random[within[at].argmin()]].goal if random.size else None
         needed = None
         if not is_reached and self._counts_selection_rows(limiting):
@@ -416,9 +418,9 @@ class TargetPath(NamedTuple):
             largest = self.z[:, places[-1]] - self.optimism[-1]  # a choice looks better than it is
             needed = rows_needed(largest, self.likely, draws, confidence, n_rows, least_rows[-1])
         share = missed_by = few_rows = None
-        if not is_reached and is_met[at] and (within[at] < inside[at]).any():
+        if not is_reached and is_cheap[at] and (within[at] < inside[at]).any():
             few_rows = self.problem.rows_of(int(random[least_rows[at].argmin()]))
-        elif not is_reached and is_met[at]:
+        elif not is_reached and is_cheap[at]:
             share = max(float(held[at]), 0.0)
             missed_by = _missed_by(inside[at], draws, confidence)
         elif self.problem.set_aside:

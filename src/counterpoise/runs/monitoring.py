@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from counterpoise._base.shapes import ANY, LABEL, TEXT, OrNone, check_shape, number, one_of, whole
 from counterpoise._base.text import short
 from counterpoise._base.types import AnyArray
+from counterpoise.auditing.audit import FAILS, HOLDS, UNDECIDED
 from counterpoise.auditing.monitoring import Monitor
 from counterpoise.auditing.verdicts import Verdicts
 from counterpoise.goals.classes import reads_as
@@ -54,6 +56,26 @@ class BatchLine(NamedTuple):
     goals: list[dict[str, Any]]  # as ``GoalVerdict.as_record`` has them
     decisions: str = ""  # who made them
     n_others: int | None = 0  # decisions that the rule of the run does not make; None where that is not known
+
+
+_MOMENT = OrNone({"time": LABEL, "update": whole(1), "n_rows": whole()})
+_STANDING = {
+    "goal": TEXT,
+    "verdict": one_of(HOLDS, FAILS, UNDECIDED),
+    "bound": number(),
+    "worst": TEXT,
+    "note": TEXT,
+    **dict.fromkeys(("estimate", "low", "high"), OrNone(number())),
+    **dict.fromkeys(("n_rows", "n_waiting"), whole()),
+    **dict.fromkeys(("failed_at", "began", "changed_at"), _MOMENT),
+}
+_LINE = {
+    **dict.fromkeys(("batch", "sha256", "decisions"), TEXT),
+    **dict.fromkeys(("rows", "labels", "n_rows", "n_waiting", "n_early"), whole()),
+    "time": LABEL,
+    "n_others": OrNone(whole()),
+}
+_WORDS = {"run": TEXT, "lines": ANY, "state": ANY, "sha256": TEXT}
 
 
 class MonitorSummary(NamedTuple):
@@ -372,11 +394,14 @@ def _read_state(run: Run) -> tuple[tuple[BatchLine, ...], Monitor | None]:
     if words.get("run") != _fingerprint(run):
         raise RunFolderError(f"{path} is of another run than the one in its folder. Move it elsewhere to begin anew.")
     try:
+        check_shape(words, _WORDS, "it")
         if words["sha256"] != _seal(words["lines"], words["state"]):
             raise ValueError("its checksum is that of something else")  # noqa: TRY301 - told below
         monitor = Monitor.restore(words["state"])
+        line = {**_LINE, "goals": (_STANDING,) * len(monitor.goals)}
+        check_shape(words["lines"], (line,) * monitor.n_updates, "lines")
         return tuple(BatchLine(**line) for line in words["lines"]), monitor
-    except (KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise RunFolderError(
             f"{path} is damaged ({short(error)}). Restore it, or move it away to begin anew."
         ) from error

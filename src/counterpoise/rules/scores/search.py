@@ -70,7 +70,8 @@ class RulePool(NamedTuple):
         """Return for each target the place of the rule of least cost whose risk is small enough, else of least risk."""
         cost, violation, risk = self.judged
         misses = (violation > 0) & (not may_miss)
-        return cheapest_at(np.round(cost, _DIGITS), risk + np.where(misses, UNMET + violation, 0.0), targets)
+        unit = float(np.abs(cost).max(initial=0.0)) or 1.0  # an objective may be in any unit
+        return cheapest_at(np.round(cost / unit, _DIGITS), risk + np.where(misses, UNMET + violation, 0.0), targets)
 
     def near_frontier(self, most: int) -> Self:
         """Return the rules that cost little for their risk: those that a choice may lead to, here or on a resample.
