@@ -507,10 +507,10 @@ class Client:
         if is_export and len(self._exports) >= MOST_EXPORTS:
             self._send(refusal(message.seq, f"{MOST_EXPORTS} exports wait already: ask again when one is done."))
             return
-        if not is_export:  # a newer message makes others stale: another setting everything but exports
-            for name in list(self._waiting) if message.type == "set" else [_name(message)]:
-                if name in self._waiting:
-                    self._waiting.pop(name).cancel()
+        if not is_export:  # a newer message makes others stale: another setting all that is about the older one
+            others = [name for name in self._waiting if name != "read"] if message.type == "set" else []
+            for name in {*others, _name(message)} & set(self._waiting):
+                self._waiting.pop(name).cancel()
         steps, workers = self._conversation.replies(message), self._workers
         later = workers.writer if is_export else workers.margins if message.type == "set" else None
         job = workers.main.submit(steps, self._send, urgent=message.type in ("set", "read"), later=later)
