@@ -1,7 +1,7 @@
 """The five guides to jobs: goals on new people, beside the script of an hour with and without a guessed margin.
 
 Each story is made up, with one model that was fitted beforehand. On each draw a threshold is chosen on the selection
-rows of the story and judged on a population of 200,000 people whom nobody chose on.
+rows of the story and judged on a population of 200,000 people on whom no threshold was chosen.
 
 by hand
     The threshold that is best on the selection rows among those that keep the goals there.

@@ -101,7 +101,9 @@ def test_algorithm_1_with_classifiers(seed, loss):
         callbacks=[seen.append],
         **DROBoostClassifier.as_printed,
     ).fit(X, y)
-    compared(model, seen, y, [np.where(one.predict(X) == 1, 1.0, -1.0) for one in model.estimators_], Signs(X))
+    assert_same_rounds(
+        model, seen, y, [np.where(one.predict(X) == 1, 1.0, -1.0) for one in model.estimators_], Signs(X)
+    )
 
 
 @each_set
@@ -111,10 +113,10 @@ def test_algorithm_1_with_regressors(seed):
     model = DROBoostClassifier(tree, n_estimators=N_ROUNDS, radius=radius, random_state=seed, callbacks=[seen.append])
     model.set_params(**DROBoostClassifier.as_printed).fit(X, y)
     values = Values(X, [one.random_state for one in model.estimators_])
-    compared(model, seen, y, [one.predict(X) for one in model.estimators_], values)
+    assert_same_rounds(model, seen, y, [one.predict(X) for one in model.estimators_], values)
 
 
-def compared(model, seen, y, values, approximate):
+def assert_same_rounds(model, seen, y, values, approximate):
     sides, weights = np.where(y == 1, 1.0, -1.0), [ours.weights for ours in seen]
     rounds = list(zip(weights, values, model.votes_, strict=False))
     assert len(rounds) == len(model.votes_) >= 2

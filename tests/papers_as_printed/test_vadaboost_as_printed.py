@@ -46,7 +46,7 @@ def algorithm_1_or_2(X, y, learners, penalty=None, given=None):
     return rounds
 
 
-def compared(model, seen, rounds, X):
+def assert_same_rounds(model, seen, rounds, X):
     """Check that weights, votes and models of the rounds are the same."""
     np.testing.assert_allclose(model.votes_, [alpha for _, alpha, _ in rounds], rtol=1e-9)
     for ours, (weights, _, G) in zip(seen, rounds, strict=True):
@@ -68,7 +68,7 @@ def test_algorithm_1(seed):
         PlainStump(), n_estimators=N_ROUNDS, callbacks=[seen.append], **AdaBoostClassifier.as_printed
     ).fit(X, y)
     rounds = algorithm_1_or_2(X, y, [PlainStump() for _ in range(N_ROUNDS)])
-    compared(model, kept(seen, model), rounds, X)
+    assert_same_rounds(model, kept(seen, model), rounds, X)
 
 
 @each_set
@@ -80,7 +80,7 @@ def test_algorithm_2(seed, penalty):
         PlainStump(), n_estimators=N_ROUNDS, penalty=penalty, callbacks=[seen.append], **settings
     ).fit(X, y)
     rounds = algorithm_1_or_2(X, y, [PlainStump() for _ in range(N_ROUNDS)], penalty)
-    compared(model, kept(seen, model), rounds, X)
+    assert_same_rounds(model, kept(seen, model), rounds, X)
     costs = [cost_3(X, y, rounds[:count], penalty) for count in range(len(rounds) + 1)]
     assert np.all(np.diff(costs) < 0)  # Corollary 4
 
@@ -103,7 +103,7 @@ def test_exact_cart_as_the_learner(seed, booster):
     assert all(type(one) is DecisionTreeClassifier for one in model.estimators_)
     given = [ours.weights for ours in seen]
     rounds = algorithm_1_or_2(X, y, [clone(one) for one in model.estimators_], penalty.get("penalty"), given)
-    compared(model, kept(seen, model), rounds, X)
+    assert_same_rounds(model, kept(seen, model), rounds, X)
 
 
 def all_stumps(X):

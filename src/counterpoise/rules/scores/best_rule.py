@@ -5,7 +5,7 @@ need not be among the rules of the best mixture. So thresholds are searched dire
 are few rules, as of one group, all are looked at, and the best is proven.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -103,13 +103,13 @@ class RuleSearch:
             grid = ThresholdGrid.of(ranked, model, most)
             if not grid.is_complete:
                 grid = ThresholdGrid.of(ranked, model, effort.n_bins)
-            counted = CountedGrid.of(grid, inside)
+            counted = CountedGrid.for_margins(grid, inside)
         self._counted[model] = counted = counted.for_problem(inside)
         best = counted.best(inside, known, effort)
         if counted.grid.is_complete or not effort.is_thorough:
             return best
         finer = ThresholdGrid.of(ranked, model, effort.n_bins, cuts_by_group(best.rule, ranked))
-        return CountedGrid.of(finer, inside).best(inside, best.rule, effort)
+        return CountedGrid.for_margins(finer, inside).best(inside, best.rule, effort)
 
 
 def best_fixed(
@@ -127,15 +127,26 @@ class CountedGrid(NamedTuple):
     evaluator: Evaluator
 
     @classmethod
-    def of(cls, grid: ThresholdGrid, inside: MarginProblem) -> Self:
-        """Count the rows that a problem is about by the cells of a grid."""
-        cells = grid.cells(np.zeros((1, grid.sizes.size), dtype=np.int64), pairs_of(inside))
-        return cls(grid, cells, inside.table(cells))
+    def of(
+        cls, grid: ThresholdGrid, functions: Sequence[Function], evaluate: Callable[[ThresholdCells], Evaluator]
+    ) -> Self:
+        """Count the rows that functions of answers are about by the cells of a grid."""
+        cells = grid.cells(np.zeros((1, grid.sizes.size), dtype=np.int64), pairs_in(functions))
+        return cls(grid, cells, evaluate(cells))
+
+    @classmethod
+    def for_margins(cls, grid: ThresholdGrid, inside: MarginProblem) -> Self:
+        """Count the rows that a problem is about."""
+        return cls.of(grid, inside.functions, inside.table)
+
+    def table(self, rules: IntArray) -> Evaluator:
+        """Return what rules of the grid come to."""
+        return self.evaluator.with_rules(self.cells.with_rules(rules))
 
     def for_problem(self, inside: MarginProblem) -> Self:
         """Return the same for another problem; rows are counted again where it is about others."""
         evaluator = self.evaluator.with_functions(inside.functions)
-        return self.of(self.grid, inside) if evaluator is None else self._replace(evaluator=evaluator)
+        return self.for_margins(self.grid, inside) if evaluator is None else self._replace(evaluator=evaluator)
 
     def best(self, inside: MarginProblem, known: CutRules, effort: Effort) -> FixedRule:
         """Return the best rule of the grid, of which some rules are known."""
@@ -143,7 +154,7 @@ class CountedGrid(NamedTuple):
         grid, start = self.grid, self.grid.places(known)
 
         def judge(rules: IntArray) -> Judged:
-            table = self.evaluator.with_rules(self.cells.with_rules(rules))
+            table = self.table(rules)
             values = table.values(table.shares())
             costs = values[len(inside.parts) :]
             cost = costs.max(axis=0) + (_EVENLY * costs.mean(axis=0) if len(costs) > 1 else 0.0)
@@ -187,11 +198,6 @@ def score_problem(ranked: RankedScores, problem: Problem, views: Views | None = 
         persons=ranked.table.persons,
         has_fold_scores=ranked.table.has_fold_scores,
     )
-
-
-def pairs_of(inside: MarginProblem) -> list[Pairs]:
-    """Return the pairs of datasets whose rows goals, or the objective, compare."""
-    return pairs_in(inside.functions)
 
 
 def pairs_in(functions: Iterable[Function]) -> list[Pairs]:

@@ -19,13 +19,13 @@ from counterpoise.rules.margins import (
     follow_targets,
 )
 from counterpoise.rules.program import Choice, build_objective
-from counterpoise.rules.scores.best_rule import cuts_by_group, pairs_of, score_problem
+from counterpoise.rules.scores.best_rule import CountedGrid, cuts_by_group, score_problem
 from counterpoise.rules.scores.cuts import CutRules, Rule
 from counterpoise.rules.scores.family import CutFamily
 from counterpoise.rules.scores.search import Judged, RulePool, all_rules, search
 from counterpoise.rules.scores.sums import Sums
 from counterpoise.rules.scores.table import RankedScores
-from counterpoise.rules.scores.threshold_grid import ThresholdCells, ThresholdGrid
+from counterpoise.rules.scores.threshold_grid import ThresholdGrid
 
 _MOST_CUTS = 1 << 14  # of a model, up to which a grid has all
 _MOST_LISTED = 1 << 15  # rules of a grid that are all looked at
@@ -75,7 +75,7 @@ def find_candidates(
     losses = build_objective(CutFamily(ranked), problem.objective).losses
     inside = score_problem(ranked, problem)._replace(row_factor=row_factor)
     grid = ThresholdGrid.of(ranked, int(plain.models[0]), _MOST_CUTS, cuts_by_group(plain, ranked))
-    board = _CountedGrid.of(grid, inside, losses, grid.places(plain)[0])
+    board = _MarginGrid.of(grid, inside, losses, grid.places(plain)[0])
     pool = board.search(grid.places(plain), moved)
     if confidence is not None:
         hopeful = board.problem.without_hopeless(board.table(pool.near_frontier(_MOST_RULES).rules), confidence)
@@ -89,44 +89,38 @@ def find_candidates(
     return grid.cut_rules(rules), Candidates(board.table(rules), board.problem)
 
 
-class _CountedGrid(NamedTuple):
-    """A grid with its rows counted, and the goals that rules are judged by."""
+class _MarginGrid(NamedTuple):
+    """A grid with its rows counted, and the goals with margins that its rules are judged by."""
 
-    grid: ThresholdGrid
+    counted: CountedGrid
     problem: MarginProblem
-    cells: ThresholdCells
-    evaluator: Evaluator
     losses: FloatArray  # what each place of each edge adds to the objective, smoothed
     constants: FloatArray
 
     @classmethod
-    def of(cls, grid: ThresholdGrid, problem: MarginProblem, losses: Sums, plain: IntArray) -> "_CountedGrid":
-        """Count the rows by the cells of a grid."""
-        cells = grid.cells(plain[None], pairs_of(problem))
-        evaluator = problem.table(cells)
+    def of(cls, grid: ThresholdGrid, problem: MarginProblem, losses: Sums, plain: IntArray) -> "_MarginGrid":
+        """Count the rows by the cells of a grid; how alike rows of a person are is measured at the best rule."""
+        counted = CountedGrid.for_margins(grid, problem)
         if problem.persons:
-            widening = problem.widened_at(evaluator, evaluator.shares(), 0)
-            problem = problem._replace(widening=widening)
-        return cls(grid, problem, cells, evaluator, grid.smoothed(losses), losses.constants)
+            table = counted.table(plain[None])
+            problem = problem._replace(widening=problem.widened_at(table, table.shares(), 0))
+        return cls(counted, problem, grid.smoothed(losses), losses.constants)
 
     def search(self, start: IntArray, targets: FloatArray) -> RulePool:
         """Return the rules among which those of least cost are for each target."""
-        every = all_rules(self.grid, _MOST_LISTED)
+        every = all_rules(self.counted.grid, _MOST_LISTED)
         if every is not None:
             return RulePool.of(np.vstack([start[:1], *every]), self.judge)
-        return search(self.grid, self.judge, start, targets)
+        return search(self.counted.grid, self.judge, start, targets)
 
     def table(self, rules: IntArray) -> Evaluator:
         """Return what rules come to."""
-        cells = self.cells
-        table = self.evaluator.with_rules(cells.with_rules(rules))
-        columns = self.grid.edges() + rules
-        table.cost = (self.constants[:, None] + self.losses[:, columns].sum(axis=2)).max(axis=0)
-        own = self.grid.cut_rules(rules)
-        decided = self.grid.ranked.as_decided(own)
-        if decided is not own:
-            of_decider = self.evaluator.with_rules(cells.with_rules(self.grid.places(decided)))
-            table.shifts = self.problem.shifts_to(of_decider, table)
+        grid, table = self.counted.grid, self.counted.table(rules)
+        table.cost = (self.constants[:, None] + self.losses[:, grid.edges() + rules].sum(axis=2)).max(axis=0)
+        as_cuts = grid.cut_rules(rules)
+        decided = grid.ranked.as_decided(as_cuts)
+        if decided is not as_cuts:
+            table.shifts = self.problem.shifts_to(self.counted.table(grid.places(decided)), table)
         return table
 
     def judge(self, rules: IntArray) -> Judged:
@@ -158,7 +152,7 @@ def with_proven(ranked: RankedScores, problem: Problem, plain: Choice, rule: Cut
     value = value_of(predictions, problem, np.ones(1))
     inside = score_problem(ranked, problem._replace(budget=None))
     grid = ThresholdGrid.of(ranked, int(rule.models[0]), _MOST_CUTS, cuts_by_group(rule, ranked))
-    table = inside.table(grid.cells(grid.places(rule), pairs_of(inside)))
+    table = CountedGrid.for_margins(grid, inside).table(grid.places(rule))
     margins = describe_margins(
         Candidates(table, inside).at(max(value - plain.value, 0.0)),
         predictions.answers.checks(problem.goals, np.ones(1)),

@@ -12,11 +12,11 @@ from counterpoise.rules.choosing import Problem
 from counterpoise.rules.evaluator import Evaluator
 from counterpoise.rules.infeasible import needs_of, sizes_of
 from counterpoise.rules.margins import parts_of
-from counterpoise.rules.scores.best_rule import cuts_by_group, pairs_in
+from counterpoise.rules.scores.best_rule import CountedGrid, cuts_by_group
 from counterpoise.rules.scores.cuts import CutRules
 from counterpoise.rules.scores.search import Judged, all_rules, polish, search
 from counterpoise.rules.scores.table import RankedScores
-from counterpoise.rules.scores.threshold_grid import ThresholdCells, ThresholdGrid
+from counterpoise.rules.scores.threshold_grid import ThresholdGrid
 
 _MOST_LISTED = 1 << 17  # rules of all models that are all tried
 _MOST_CUTS, _N_BINS = 1 << 13, 1 << 11  # of a model, up to which a grid has all; and of a grid of some
@@ -29,9 +29,7 @@ _MOST_NEED = 1e3  # parts of a goal's size: more counts as this
 class _TriedGrid(NamedTuple):
     """A grid of one model with its rows counted, and the goals as functions of their answers."""
 
-    grid: ThresholdGrid
-    cells: ThresholdCells
-    evaluator: Evaluator  # of the limits, and of the same with looser bounds
+    counted: CountedGrid  # the limits, and the same with looser bounds
     scales: FloatArray  # what these functions are in parts of
     allowed: FloatArray  # by how much each limit may be missed: rounding
     owners: list[int]  # the place of the goal of each limit
@@ -46,17 +44,27 @@ class _TriedGrid(NamedTuple):
         parts = parts_of(goals, views)
         both = (*parts, *parts_of(tuple(looser), views))
         functions, scales = [part.function for part in both], np.array([part.scale for part in both])
-        cells = grid.cells(np.zeros((1, grid.sizes.size), dtype=np.int64), pairs_in(functions))
+        counted = CountedGrid.of(grid, functions, lambda cells: Evaluator(cells, functions, views))
         owners = [part.goal for part in parts if part.goal is not None]  # as all have one
         moved = [0.0 if goals[owner].confidence is not None else steps[owner] for owner in owners]
         allowed = np.array([part.allowed * part.scale for part in parts])
         return cls(
-            grid, cells, Evaluator(cells, functions, views), scales, allowed, owners, np.array(moved), len(goals)
+            counted,
+            scales=scales,
+            allowed=allowed,
+            owners=owners,
+            steps=np.array(moved),
+            n_goals=len(goals),
         )
+
+    @property
+    def grid(self) -> ThresholdGrid:
+        """Return the grid."""
+        return self.counted.grid
 
     def needs(self, rules: IntArray) -> FloatArray:
         """Return by how much the bound of each goal must be looser for each rule, shape (n_goals, n_rules)."""
-        table = self.evaluator.with_rules(self.cells.with_rules(rules))
+        table = self.counted.table(rules)
         now, looser = np.split(self.scales[:, None] * table.values(table.shares()), 2)
         steps = self.steps[:, None]
         slopes = np.divide(now - looser, steps, out=np.ones_like(now), where=steps > 0)
