@@ -1,14 +1,12 @@
 """The reproduction of Tables 1 and 2: trees, means that agree, and exact CART."""
 
 import numpy as np
-import pytest
 
 from counterpoise import AdaBoostClassifier
 from counterpoise.datasets import twonorm
 from counterpoise.learners import HistogramTree
 from counterpoise.runs import RunProgress
 from papers.tables import ResultRow, ResultsTable
-from papers.vadaboost import exact_cart
 from papers.vadaboost import experiment as vadaboost
 from papers.vadaboost import page as vadaboost_page
 from papers.vadaboost.data import TASKS, Task
@@ -66,10 +64,3 @@ def test_a_mean_agrees_within_two_standard_errors_of_both():
         TOYS[0], ("AdaBoost", "VadaBoost", "RLP-Boost", "RQP-Boost"), (5.0,) * 4, (0.0,) * 4, errors
     )
     assert [number.agrees for number in line.printed("a table")] == [True, False, True, True]
-
-
-@pytest.mark.parametrize("learner", ["exact", "binned"])
-@pytest.mark.parametrize("method", [0, 1])
-def test_exact_cart_and_trees_on_bins_are_measured_alike(learner, method):
-    error = exact_cart.error_on_test_rows("twonorm", exact_cart.learners()[learner], method, 0, n_rounds=3)
-    assert 2.0 < error < 20.0
